@@ -4,10 +4,8 @@
 
 static void (*failed)(const char *condition, const char *file, int line, const char *func);
 
-void ensure_set_hook(void (*hook)(const char *condition,
-                                  const char *file,
-                                  int line,
-                                  const char *func))
+void ensure_set_hook(
+    void (*hook)(const char *condition, const char *file, int line, const char *func))
 {
     failed = hook;
 }

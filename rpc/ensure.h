@@ -16,9 +16,7 @@ _Noreturn void ensure_failed(const char *condition, const char *file, int line, 
 
 /* The shell sets a hook that writes the message to the log; it must not return control to the
  * code that failed. */
-void ensure_set_hook(void (*hook)(const char *condition,
-                                  const char *file,
-                                  int line,
-                                  const char *func));
+void ensure_set_hook(
+    void (*hook)(const char *condition, const char *file, int line, const char *func));
 
 #endif
