@@ -115,6 +115,10 @@ static void decode_simple(struct decoder *d,
 {
     if (kind == KIND_uuid) {
         decode_uuid(d, out);
+    } else if (kind == KIND_uvarint) {
+        value_store(kind, out, (int64_t)reader_uvarint(d->reader));
+    } else if (kind == KIND_varint) {
+        value_store(kind, out, reader_varint(d->reader));
     } else if (value_is_span(kind)) {
         decode_span(d, f, kind, (struct span *)(void *)out);
     } else {
@@ -171,7 +175,12 @@ static void decode_list(struct decoder *d, const struct kafka_field *f, uint8_t 
     static const struct kafka_field item_field = {.nullable_since = INT8_MAX};
     enum kafka_kind kind = f->item_kind;
     size_t size = value_size(kind);
-    size_t bytes_min = !value_is_span(kind) ? size : d->is_flexible ? 1 : 2;
+    size_t bytes_min = size;
+    if (value_is_varint(kind)) {
+        bytes_min = 1;
+    } else if (value_is_span(kind)) {
+        bytes_min = d->is_flexible ? 1 : 2;
+    }
     uint8_t *item = decode_count(d, f, out, bytes_min, size);
     if (item == NULL) {
         return;

@@ -63,6 +63,10 @@ static void encode_simple(struct encoder *e,
 {
     if (kind == KIND_uuid) {
         buf_append(e->buf, in, sizeof(struct uuid));
+    } else if (kind == KIND_uvarint) {
+        buf_put_uvarint(e->buf, (uint64_t)value_load(kind, in));
+    } else if (kind == KIND_varint) {
+        buf_put_varint(e->buf, value_load(kind, in));
     } else if (value_is_span(kind)) {
         encode_span(e, f, kind, (const struct span *)(const void *)in);
     } else {

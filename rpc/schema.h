@@ -1,6 +1,6 @@
 /* Kafka's messages as tables. The rows of messages/<api>.def are included twice: here they become
- * the C structs, in schema.c the descriptors that the interpreter (codec.h) walks; so the two
- * cannot drift apart. The rows are the documentation of the structs:
+ * the C structs (schema_structs.h), in schema.c the descriptors that the interpreter (codec.h)
+ * walks (schema_tables.h); so the two cannot drift apart. The rows are the documentation of the structs:
  *
  *   MESSAGE(name)                        struct name; its versions stand in api.def
  *   STRUCT(name)                         struct name, an element or a part of a message
@@ -31,6 +31,8 @@ enum kafka_kind {
     KIND_u16,
     KIND_i32,
     KIND_i64,
+    KIND_uvarint, /* our own records only: LEB128, at most 64 bits */
+    KIND_varint,  /* the same in zig-zag form */
     KIND_uuid,
     KIND_string,  /* UTF-8 that nobody checks: the bytes go back as they came */
     KIND_bytes,   /* opaque, 32-bit length */
@@ -74,35 +76,14 @@ struct kafka_schema {
 #define KIND_TYPE_u16 uint16_t
 #define KIND_TYPE_i32 int32_t
 #define KIND_TYPE_i64 int64_t
+#define KIND_TYPE_uvarint uint64_t
+#define KIND_TYPE_varint int64_t
 #define KIND_TYPE_uuid struct uuid
 #define KIND_TYPE_string struct span
 #define KIND_TYPE_bytes struct span
 #define KIND_TYPE_records struct span
 
-/* clang-format off */
-#define MESSAGE(name_) struct name_ {
-#define STRUCT(name_) struct name_ {
-#define FIELD(kind_, name_, ...) KIND_TYPE_##kind_ name_;
-#define ARRAY(type_, name_, ...) struct type_ *name_; int32_t name_##_count;
-#define LIST(kind_, name_, ...) KIND_TYPE_##kind_ *name_; int32_t name_##_count;
-#define NESTED(type_, name_, ...) struct type_ name_;
-#define OPTIONAL(type_, name_, ...) struct type_ *name_;
-#define TAGGED_FIELD(kind_, name_, ...) KIND_TYPE_##kind_ name_;
-#define TAGGED_ARRAY(type_, name_, ...) ARRAY(type_, name_, )
-#define TAGGED_NESTED(type_, name_, ...) NESTED(type_, name_, )
-#define END(name_) }; const struct kafka_schema *name_##_schema(void);
-/* clang-format on */
-#include "rpc/messages/all.def"
-#undef MESSAGE
-#undef STRUCT
-#undef FIELD
-#undef ARRAY
-#undef LIST
-#undef NESTED
-#undef OPTIONAL
-#undef TAGGED_FIELD
-#undef TAGGED_ARRAY
-#undef TAGGED_NESTED
-#undef END
+#define SCHEMA_ROWS "rpc/messages/all.def"
+#include "rpc/schema_structs.h"
 
 #endif

@@ -4,7 +4,7 @@
 
 void value_store(enum kafka_kind kind, uint8_t *at, int64_t v)
 {
-    ensure(kind <= KIND_i64);
+    ensure(kind <= KIND_varint);
     switch (kind) {
         case KIND_bool:
             *(bool *)(void *)at = v != 0;
@@ -22,7 +22,11 @@ void value_store(enum kafka_kind kind, uint8_t *at, int64_t v)
             *(int32_t *)(void *)at = (int32_t)v;
             break;
         case KIND_i64:
+        case KIND_varint:
             *(int64_t *)(void *)at = v;
+            break;
+        case KIND_uvarint:
+            *(uint64_t *)(void *)at = (uint64_t)v;
             break;
         default:
             break;
@@ -31,7 +35,7 @@ void value_store(enum kafka_kind kind, uint8_t *at, int64_t v)
 
 int64_t value_load(enum kafka_kind kind, const uint8_t *at)
 {
-    ensure(kind <= KIND_i64);
+    ensure(kind <= KIND_varint);
     switch (kind) {
         case KIND_bool:
             return *(const bool *)(const void *)at;
@@ -44,7 +48,10 @@ int64_t value_load(enum kafka_kind kind, const uint8_t *at)
         case KIND_i32:
             return *(const int32_t *)(const void *)at;
         case KIND_i64:
+        case KIND_varint:
             return *(const int64_t *)(const void *)at;
+        case KIND_uvarint:
+            return (int64_t)*(const uint64_t *)(const void *)at;
         default:
             return 0;
     }

@@ -5,8 +5,8 @@
 
 #include "rpc/schema.h"
 
-/* Bytes of the member; of scalars and uuids this is the width on the wire, too. 0 for the kinds
- * that a list cannot have. */
+/* Bytes of the member; of scalars but varints and of uuids this is the width on the wire, too. 0 for
+ * the kinds that a list cannot have. */
 static inline size_t value_size(enum kafka_kind kind)
 {
     static const uint8_t sizes[KIND_optional + 1] = {
@@ -16,6 +16,8 @@ static inline size_t value_size(enum kafka_kind kind)
         [KIND_u16] = 2,
         [KIND_i32] = 4,
         [KIND_i64] = 8,
+        [KIND_uvarint] = 8,
+        [KIND_varint] = 8,
         [KIND_uuid] = sizeof(struct uuid),
         [KIND_string] = sizeof(struct span),
         [KIND_bytes] = sizeof(struct span),
@@ -27,6 +29,11 @@ static inline size_t value_size(enum kafka_kind kind)
 static inline bool value_is_span(enum kafka_kind kind)
 {
     return kind == KIND_string || kind == KIND_bytes || kind == KIND_records;
+}
+
+static inline bool value_is_varint(enum kafka_kind kind)
+{
+    return kind == KIND_uvarint || kind == KIND_varint;
 }
 
 static inline bool value_is_on_wire(const struct kafka_field *f, int version)
