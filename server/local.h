@@ -18,6 +18,8 @@ struct local_context {
     uint64_t node_id;
     uint64_t leader_id;   /* 0: nobody known; equal to node_id only while this node serves */
     struct span listener; /* name of the listener the connection came through */
+    const struct node *self; /* this node's own card: told to clients until the registry has it.
+                              * NULL: not known */
     /* One helpful log line for what a user may be puzzled by; rate-limited behind it. [key]: what
      * the rate is limited by, such as a topic's name. */
     void (*hint)(void *ctx, const char *event, struct span key, const char *text);
