@@ -1,0 +1,117 @@
+/* DescribeGroups (15), v0-6. A linearizable read, as OffsetFetch is.
+ *
+ * Version notes: v3 authorized operations; v4 instance ids; v6 a group that is not there is 69 with
+ * a message, before that it is "Dead" without an error.
+ *
+ * Members are those of the facts: who waits in a join is shown once the generation has begun. */
+#include "server/core/describe_groups.h"
+
+#include "rpc/ensure.h"
+#include "rpc/errors.h"
+#include "rpc/schema.h"
+#include "server/core/internal.h"
+#include "server/core/reply.h"
+
+/* Kafka's bits for READ (3), DELETE (6) and DESCRIBE (8): there are no ACLs that deny any. */
+enum { OPERATIONS_OF_A_GROUP = 1 << 3 | 1 << 6 | 1 << 8 };
+
+struct span describe_groups_state(enum group_phase phase)
+{
+    switch (phase) {
+        case GROUP_EMPTY:
+            return SPAN_LITERAL("Empty");
+        case GROUP_PREPARING:
+            return SPAN_LITERAL("PreparingRebalance");
+        case GROUP_COMPLETING:
+            return SPAN_LITERAL("CompletingRebalance");
+        case GROUP_STABLE:
+            return SPAN_LITERAL("Stable");
+    }
+    ensure(!"a phase");
+    return SPAN_NULL;
+}
+
+/* Metadata and assignment only while Stable: before that they are of no generation, or of the last
+ * one. The reply borrows from the facts, which stay as they are until the effects were drained. */
+static void fill_member(const struct group *group,
+                        const struct member *member,
+                        bool is_stable,
+                        struct describe_groups_response_member *out)
+{
+    out->member_id = member->member_id;
+    out->group_instance_id = member->instance_id;
+    out->client_id = member->client_id;
+    out->client_host = member->client_host;
+    if (is_stable) {
+        out->member_metadata = group_member_metadata(group, member);
+        out->member_assignment = member->assignment;
+    }
+}
+
+static void fill_group(struct call *call,
+                       const struct group_slot *slot,
+                       struct describe_groups_response_group *out)
+{
+    const struct group *group = slot->facts;
+    bool is_stable = round_phase(slot) == GROUP_STABLE;
+    out->group_state = describe_groups_state(round_phase(slot));
+    out->protocol_type = group->protocol_type;
+    if (is_stable) {
+        out->protocol_data = group->protocol_name;
+    }
+    out->members_count = group->members_count;
+    out->members =
+        reply_elements(call, describe_groups_response_member_schema(), group->members_count);
+    for (int32_t i = 0; i < group->members_count; i++) {
+        fill_member(group, group->members[i], is_stable, &out->members[i]);
+    }
+}
+
+static void fill_missing(struct call *call,
+                         struct span name,
+                         struct describe_groups_response_group *out)
+{
+    out->group_state = SPAN_LITERAL("Dead");
+    if (call->api_version >= 6) {
+        out->error_code = KAFKA_GROUP_ID_NOT_FOUND;
+        out->error_message = reply_text(call, "Group %.*s not found.", REPLY_SPAN(name));
+    }
+}
+
+static void describe_done(struct coordinator *c,
+                          struct proposal *proposal,
+                          const struct verdict *verdicts,
+                          int count)
+{
+    (void)verdicts;
+    (void)count;
+    struct call *call = proposal->call;
+    if (call == NULL) {
+        return;
+    }
+    const struct describe_groups_request *request = call->request;
+    struct describe_groups_response *response = reply_new(call, describe_groups_response_schema());
+    response->groups_count = request->groups_count;
+    response->groups =
+        reply_elements(call, describe_groups_response_group_schema(), request->groups_count);
+    for (int32_t i = 0; i < request->groups_count; i++) {
+        struct describe_groups_response_group *out = &response->groups[i];
+        const struct group_slot *slot = state_group(c->state, request->groups[i]);
+        out->group_id = request->groups[i];
+        if (slot == NULL) {
+            fill_missing(call, request->groups[i], out);
+        } else {
+            fill_group(call, slot, out);
+        }
+        if (request->include_authorized_operations) {
+            out->authorized_operations = OPERATIONS_OF_A_GROUP;
+        }
+    }
+    coordinator_reply(c, call, response);
+}
+
+void describe_groups_handle(struct coordinator *c, struct call *call)
+{
+    struct buf nothing = BUF_EMPTY;
+    proposal_make(c, call, &nothing, describe_done);
+}
