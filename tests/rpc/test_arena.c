@@ -1,6 +1,9 @@
 #include <criterion/criterion.h>
 
+#include "leaks.h"
 #include "rpc/arena.h"
+
+TestSuite(arena, .fini = leaks_abort);
 
 static bool is_zero(const uint8_t *bytes, size_t n)
 {

@@ -1,8 +1,13 @@
 /* The writer, and the reader against what it wrote. */
 #include <criterion/criterion.h>
 
+#include "leaks.h"
 #include "rpc/buf.h"
 #include "rpc/reader.h"
+
+TestSuite(buf, .fini = leaks_abort);
+TestSuite(varint, .fini = leaks_abort);
+TestSuite(reader, .fini = leaks_abort);
 
 static const uint64_t samples[] = {
     0,

@@ -3,6 +3,7 @@
 
 #include "dump.h"
 #include "golden.h"
+#include "leaks.h"
 #include "rows.h"
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
@@ -19,6 +20,7 @@ static void open_arena(void)
 static void close_arena(void)
 {
     arena_close(&arena);
+    leaks_abort();
 }
 
 TestSuite(codec, .init = open_arena, .fini = close_arena);

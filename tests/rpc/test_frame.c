@@ -1,8 +1,14 @@
 #include <criterion/criterion.h>
 
+#include "leaks.h"
 #include "rpc/errors.h"
 #include "rpc/frame.h"
 #include "rpc/limits.h"
+
+TestSuite(frame, .fini = leaks_abort);
+TestSuite(header, .fini = leaks_abort);
+TestSuite(response, .fini = leaks_abort);
+TestSuite(api, .fini = leaks_abort);
 
 Test(frame, tells_what_is_missing)
 {

@@ -4,8 +4,11 @@
 
 #include "dump.h"
 #include "golden.h"
+#include "leaks.h"
 #include "rpc/codec.h"
 #include "rpc/value.h"
+
+TestSuite(golden, .fini = leaks_abort);
 
 /* Whole, so that a buffer's end is the sanitizer's end as well. */
 static uint8_t *exact_copy(const uint8_t *bytes, size_t len)
