@@ -18,8 +18,15 @@ enum {
     LIMIT_CHUNK_BYTES = 256 << 10,    /* of such a chunk */
     LIMIT_WAITING_CALLS = 10000,      /* per group, behind a decision in flight; more: 15 */
     LIMIT_UNSETTLED_CALLS = 20000,    /* between election and barrier; more: 16 */
-    LIMIT_EXPIRE_ROWS = 1000,         /* per turn of the sweep: bounded work per tick */
+    LIMIT_NODES = 64,                 /* whose cards are remembered; more: ignored, with a log line */
+    LIMIT_EXPIRE_ROWS = 1000,         /* looked at per turn of the sweep: bounded work per tick */
     LIMIT_SLICE_GROUPS = 2000,        /* groups looked at per turn by takeover and sweep */
+    LIMIT_MEMBER_BYTES = 768 << 10,   /* one member's protocols, one assignment: they must fit into an
+                                       * entry. Joins: 81; SyncGroup: -1 */
+    LIMIT_PENDING_MEMBERS = 10000,    /* per group, ids handed out and not used; more: 81 */
+    LIMIT_SLICE_MEMBERS = 20000,      /* armed per turn by takeover */
+    LIMIT_DEADLINES = 10000,          /* looked at per tick */
+    LIMIT_RETRY_MS = 100,             /* the log had no room for a decision without a call */
     LIMIT_PROPOSAL_TIMEOUT_MS = 5000, /* R11: a parked call whose proposal did not apply by then */
     LIMIT_NEW_MEMBER_JOIN_MS = 300000 /* a new member parked in a join: removed, answered 25 */
 };
