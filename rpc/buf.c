@@ -12,26 +12,17 @@ void buf_close(struct buf *buf)
     *buf = BUF_EMPTY;
 }
 
-/* Apart from buf_reserve(), so that the common case stays short. */
-static void grow(struct buf *buf, size_t more)
+void buf_grow(struct buf *buf, size_t more)
 {
-    ensure(more <= SIZE_MAX / 2 - buf->len);
+    ensure(more < SIZE_MAX / 2 - buf->len);
     size_t cap = buf->cap < CAP_MIN ? CAP_MIN : buf->cap;
-    while (cap < buf->len + more) {
+    while (cap <= buf->len + more) {
         cap *= 2;
     }
     uint8_t *data = realloc(buf->data, cap);
     ensure(data != NULL);
     buf->data = data;
     buf->cap = cap;
-}
-
-uint8_t *buf_reserve(struct buf *buf, size_t more)
-{
-    if (buf->data == NULL || more > buf->cap - buf->len) {
-        grow(buf, more);
-    }
-    return buf->data + buf->len;
 }
 
 void buf_append(struct buf *buf, const void *data, size_t len)
@@ -43,13 +34,6 @@ void buf_append(struct buf *buf, const void *data, size_t len)
     buf->len += len;
 }
 
-static void set_be(uint8_t *at, size_t width, uint64_t v)
-{
-    for (size_t i = width; i-- > 0; v >>= 8) {
-        at[i] = (uint8_t)v;
-    }
-}
-
 void buf_put_u8(struct buf *buf, uint8_t v)
 {
     *buf_reserve(buf, 1) = v;
@@ -58,26 +42,38 @@ void buf_put_u8(struct buf *buf, uint8_t v)
 
 void buf_put_be16(struct buf *buf, uint16_t v)
 {
-    set_be(buf_reserve(buf, 2), 2, v);
+    uint8_t *at = buf_reserve(buf, 2);
+    at[0] = (uint8_t)(v >> 8);
+    at[1] = (uint8_t)v;
     buf->len += 2;
+}
+
+static void set_be32(uint8_t *at, uint32_t v)
+{
+    at[0] = (uint8_t)(v >> 24);
+    at[1] = (uint8_t)(v >> 16);
+    at[2] = (uint8_t)(v >> 8);
+    at[3] = (uint8_t)v;
 }
 
 void buf_put_be32(struct buf *buf, uint32_t v)
 {
-    set_be(buf_reserve(buf, 4), 4, v);
+    set_be32(buf_reserve(buf, 4), v);
     buf->len += 4;
 }
 
 void buf_put_be64(struct buf *buf, uint64_t v)
 {
-    set_be(buf_reserve(buf, 8), 8, v);
+    uint8_t *at = buf_reserve(buf, 8);
+    set_be32(at, (uint32_t)(v >> 32));
+    set_be32(at + 4, (uint32_t)v);
     buf->len += 8;
 }
 
 void buf_set_be32(struct buf *buf, size_t at, uint32_t v)
 {
     ensure(buf->len >= 4 && at <= buf->len - 4);
-    set_be(buf->data + at, 4, v);
+    set_be32(buf->data + at, v);
 }
 
 void buf_put_uvarint(struct buf *buf, uint64_t v)

@@ -17,8 +17,18 @@ struct buf {
 
 void buf_close(struct buf *buf);
 
-/* Room for [more] bytes behind len; returns where they start. Aborts where memory ends. */
-uint8_t *buf_reserve(struct buf *buf, size_t more);
+/* Makes room for more than [more] bytes behind len; buf_reserve() is the way to call it. */
+void buf_grow(struct buf *buf, size_t more);
+
+/* Room for [more] bytes behind len; returns where they start, never NULL. Aborts where memory
+ * ends. */
+static inline uint8_t *buf_reserve(struct buf *buf, size_t more)
+{
+    if (__builtin_expect(more >= buf->cap - buf->len, 0)) {
+        buf_grow(buf, more);
+    }
+    return buf->data + buf->len;
+}
 
 void buf_append(struct buf *buf, const void *data, size_t len);
 

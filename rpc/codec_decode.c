@@ -1,6 +1,7 @@
 /* Bytes to structs. Nothing here trusts the bytes: each count and length is held against what
  * remains before anything is allocated or looped over. */
 #include "rpc/codec.h"
+#include "rpc/ensure.h"
 #include "rpc/limits.h"
 #include "rpc/value.h"
 
@@ -81,24 +82,6 @@ static void decode_span(struct decoder *d,
     }
 }
 
-static void decode_scalar(struct decoder *d, enum kafka_kind kind, uint8_t *out)
-{
-    switch (value_size(kind)) {
-        case 1:
-            value_store(kind, out, (int8_t)reader_u8(d->reader));
-            break;
-        case 2:
-            value_store(kind, out, (int16_t)reader_be16(d->reader));
-            break;
-        case 4:
-            value_store(kind, out, (int32_t)reader_be32(d->reader));
-            break;
-        default:
-            value_store(kind, out, (int64_t)reader_be64(d->reader));
-            break;
-    }
-}
-
 static void decode_uuid(struct decoder *d, uint8_t *out)
 {
     const uint8_t *bytes = reader_take(d->reader, sizeof(struct uuid));
@@ -113,16 +96,41 @@ static void decode_simple(struct decoder *d,
                           enum kafka_kind kind,
                           uint8_t *out)
 {
-    if (kind == KIND_uuid) {
-        decode_uuid(d, out);
-    } else if (kind == KIND_uvarint) {
-        value_store(kind, out, (int64_t)reader_uvarint(d->reader));
-    } else if (kind == KIND_varint) {
-        value_store(kind, out, reader_varint(d->reader));
-    } else if (value_is_span(kind)) {
-        decode_span(d, f, kind, (struct span *)(void *)out);
-    } else {
-        decode_scalar(d, kind, out);
+    void *at = out;
+    switch (kind) {
+        case KIND_bool:
+            *(bool *)at = reader_u8(d->reader) != 0;
+            break;
+        case KIND_i8:
+            *(int8_t *)at = (int8_t)reader_u8(d->reader);
+            break;
+        case KIND_i16:
+        case KIND_u16:
+            *(uint16_t *)at = reader_be16(d->reader);
+            break;
+        case KIND_i32:
+            *(uint32_t *)at = reader_be32(d->reader);
+            break;
+        case KIND_i64:
+            *(uint64_t *)at = reader_be64(d->reader);
+            break;
+        case KIND_uvarint:
+            *(uint64_t *)at = reader_uvarint(d->reader);
+            break;
+        case KIND_varint:
+            *(int64_t *)at = reader_varint(d->reader);
+            break;
+        case KIND_uuid:
+            decode_uuid(d, out);
+            break;
+        case KIND_string:
+        case KIND_bytes:
+        case KIND_records:
+            decode_span(d, f, kind, at);
+            break;
+        default:
+            ensure(value_size(kind) > 0); /* not a kind for lists: a table is wrong */
+            break;
     }
 }
 

@@ -37,40 +37,46 @@ static void encode_span(struct encoder *e,
     buf_append(e->buf, in->data, in->len);
 }
 
-static void encode_scalar(struct encoder *e, enum kafka_kind kind, const uint8_t *in)
-{
-    int64_t v = value_load(kind, in);
-    switch (value_size(kind)) {
-        case 1:
-            buf_put_u8(e->buf, (uint8_t)v);
-            break;
-        case 2:
-            buf_put_be16(e->buf, (uint16_t)v);
-            break;
-        case 4:
-            buf_put_be32(e->buf, (uint32_t)v);
-            break;
-        default:
-            buf_put_be64(e->buf, (uint64_t)v);
-            break;
-    }
-}
-
 static void encode_simple(struct encoder *e,
                           const struct kafka_field *f,
                           enum kafka_kind kind,
                           const uint8_t *in)
 {
-    if (kind == KIND_uuid) {
-        buf_append(e->buf, in, sizeof(struct uuid));
-    } else if (kind == KIND_uvarint) {
-        buf_put_uvarint(e->buf, (uint64_t)value_load(kind, in));
-    } else if (kind == KIND_varint) {
-        buf_put_varint(e->buf, value_load(kind, in));
-    } else if (value_is_span(kind)) {
-        encode_span(e, f, kind, (const struct span *)(const void *)in);
-    } else {
-        encode_scalar(e, kind, in);
+    const void *at = in;
+    switch (kind) {
+        case KIND_bool:
+            buf_put_u8(e->buf, *(const bool *)at ? 1 : 0);
+            break;
+        case KIND_i8:
+            buf_put_u8(e->buf, *in);
+            break;
+        case KIND_i16:
+        case KIND_u16:
+            buf_put_be16(e->buf, *(const uint16_t *)at);
+            break;
+        case KIND_i32:
+            buf_put_be32(e->buf, *(const uint32_t *)at);
+            break;
+        case KIND_i64:
+            buf_put_be64(e->buf, *(const uint64_t *)at);
+            break;
+        case KIND_uvarint:
+            buf_put_uvarint(e->buf, *(const uint64_t *)at);
+            break;
+        case KIND_varint:
+            buf_put_varint(e->buf, *(const int64_t *)at);
+            break;
+        case KIND_uuid:
+            buf_append(e->buf, in, sizeof(struct uuid));
+            break;
+        case KIND_string:
+        case KIND_bytes:
+        case KIND_records:
+            encode_span(e, f, kind, at);
+            break;
+        default:
+            ensure(value_size(kind) > 0); /* not a kind for lists: a table is wrong */
+            break;
     }
 }
 

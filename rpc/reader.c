@@ -15,17 +15,6 @@ void reader_fail(struct reader *r)
     r->at = r->end;
 }
 
-const uint8_t *reader_take(struct reader *r, size_t n)
-{
-    if (r->failed || n > reader_left(r)) {
-        reader_fail(r);
-        return NULL;
-    }
-    const uint8_t *p = r->at;
-    r->at += n;
-    return p;
-}
-
 uint8_t reader_u8(struct reader *r)
 {
     const uint8_t *p = reader_take(r, 1);
@@ -51,8 +40,7 @@ uint64_t reader_be64(struct reader *r)
     return r->failed ? 0 : high << 32 | low;
 }
 
-/* LEB128 of at most [bits]. */
-static uint64_t read_leb128(struct reader *r, unsigned bits)
+uint64_t reader_leb128_long(struct reader *r, unsigned bits)
 {
     uint64_t v = 0;
     for (unsigned shift = 0; shift < bits; shift += 7) {
@@ -73,19 +61,9 @@ static uint64_t read_leb128(struct reader *r, unsigned bits)
     return 0;
 }
 
-uint64_t reader_uvarint(struct reader *r)
-{
-    return read_leb128(r, 64);
-}
-
-uint32_t reader_uvarint32(struct reader *r)
-{
-    return (uint32_t)read_leb128(r, 32);
-}
-
 int64_t reader_varint(struct reader *r)
 {
-    uint64_t v = read_leb128(r, 64);
+    uint64_t v = reader_leb128(r, 64);
     return (int64_t)(v >> 1 ^ (~(v & 1) + 1));
 }
 

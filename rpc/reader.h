@@ -31,17 +31,46 @@ static inline size_t reader_left(const struct reader *r)
 void reader_fail(struct reader *r);
 
 /* [n] bytes, or NULL. */
-const uint8_t *reader_take(struct reader *r, size_t n);
+static inline const uint8_t *reader_take(struct reader *r, size_t n)
+{
+    if (__builtin_expect(r->failed || n > reader_left(r), 0)) {
+        reader_fail(r);
+        return NULL;
+    }
+    const uint8_t *p = r->at;
+    r->at += n;
+    return p;
+}
 
 uint8_t reader_u8(struct reader *r);
 uint16_t reader_be16(struct reader *r);
 uint32_t reader_be32(struct reader *r);
 uint64_t reader_be64(struct reader *r);
 
+/* LEB128 of at most [bits]: behind the functions that follow. */
+uint64_t reader_leb128_long(struct reader *r, unsigned bits);
+
+static inline uint64_t reader_leb128(struct reader *r, unsigned bits)
+{
+    /* One byte: nearly all lengths on the wire, and most numbers in records. */
+    if (__builtin_expect(r->at < r->end && *r->at < 0x80, 1)) {
+        return *r->at++;
+    }
+    return reader_leb128_long(r, bits);
+}
+
 /* The counterparts of buf_put_uvarint() and the others; overlong forms and values that do not
  * fit fail. */
-uint64_t reader_uvarint(struct reader *r);
-uint32_t reader_uvarint32(struct reader *r);
+static inline uint64_t reader_uvarint(struct reader *r)
+{
+    return reader_leb128(r, 64);
+}
+
+static inline uint32_t reader_uvarint32(struct reader *r)
+{
+    return (uint32_t)reader_leb128(r, 32);
+}
+
 int64_t reader_varint(struct reader *r);
 struct span reader_span(struct reader *r);
 

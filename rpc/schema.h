@@ -1,6 +1,7 @@
 /* Kafka's messages as tables. The rows of messages/<api>.def are included twice: here they become
  * the C structs (schema_structs.h), in schema.c the descriptors that the interpreter (codec.h)
- * walks (schema_tables.h); so the two cannot drift apart. The rows are the documentation of the structs:
+ * walks (schema_tables.h); so the two cannot drift apart. The rows are the documentation of the
+ * structs:
  *
  *   MESSAGE(name)                        struct name; its versions stand in api.def
  *   STRUCT(name)                         struct name, an element or a part of a message

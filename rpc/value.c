@@ -51,7 +51,7 @@ int64_t value_load(enum kafka_kind kind, const uint8_t *at)
         case KIND_varint:
             return *(const int64_t *)(const void *)at;
         case KIND_uvarint:
-            return (int64_t)*(const uint64_t *)(const void *)at;
+            return (int64_t)(*(const uint64_t *)(const void *)at);
         default:
             return 0;
     }

@@ -5,8 +5,8 @@
 
 #include "rpc/schema.h"
 
-/* Bytes of the member; of scalars but varints and of uuids this is the width on the wire, too. 0 for
- * the kinds that a list cannot have. */
+/* Bytes of the member; of scalars but varints and of uuids this is the width on the wire, too. 0
+ * for the kinds that a list cannot have. */
 static inline size_t value_size(enum kafka_kind kind)
 {
     static const uint8_t sizes[KIND_optional + 1] = {
