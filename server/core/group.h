@@ -38,6 +38,12 @@ struct member {
     struct member_protocol *protocols; /* in the member's order of preference (R2) */
     int32_t protocols_count;
     struct span assignment; /* empty where the leader named none; null before the assignment */
+
+    /* Bookkeeping. */
+    uint64_t hash;
+    uint32_t place; /* ascends in the group's order, with gaps where members left; part of the row */
+    uint32_t bytes; /* of this allocation */
+    uint32_t made;  /* in which edition (copy on write) */
 };
 
 /* A member id that was handed out (79 MEMBER_ID_REQUIRED) and has not joined yet. */
@@ -68,7 +74,9 @@ struct group {
 
     /* Bookkeeping, not facts. */
     uint64_t hash;     /* of the row without offsets; part of the state's hash */
-    uint64_t edition;  /* of the snapshot counter when this version was made (copy on write) */
+    uint64_t parts;    /* what members and pending ids contribute to it: the sum of their hashes */
+    uint32_t made;     /* in which edition (copy on write) */
+    struct group_index *index; /* of members and pending ids; NULL while they are few */
     size_t bytes;      /* what members, pending ids and names take, for group.max.metadata.bytes */
 };
 
