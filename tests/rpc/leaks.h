@@ -1,5 +1,5 @@
-/* Criterion passes a test that leaks: LeakSanitizer speaks only after the verdict. As the last thing
- * a suite does (.fini), this makes a leak a crash in teardown, and the run's exit code 1. */
+/* Criterion passes a test that leaks: LeakSanitizer speaks only after the verdict. As the last
+ * thing a suite does (.fini), this makes a leak a crash in teardown, and the run's exit code 1. */
 #ifndef TESTS_RPC_LEAKS_H
 #define TESTS_RPC_LEAKS_H
 

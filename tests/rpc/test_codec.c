@@ -1,5 +1,6 @@
 /* What the interpreter takes and refuses, on rows of its own: rows.def. */
 #include <criterion/criterion.h>
+#include <signal.h>
 
 #include "dump.h"
 #include "golden.h"
@@ -67,6 +68,8 @@ static void build(struct buf *buf, int version, enum part replaced, struct span 
                 "\x04\x05");
         } else if (version == 2 && part == CODES) {
             as_usual = SPAN_LITERAL("\x01");
+        } else if (version == 1 && part == MAYBE) {
+            as_usual = SPAN_LITERAL("\x01\x00\x06\x01\x00");
         } else if (version == 2 && part == MAYBE) {
             as_usual = SPAN_LITERAL("\xff");
         }
@@ -126,7 +129,7 @@ Test(codec, fields_that_a_version_lacks_have_their_defaults)
         cr_assert(uuid_is_zero(out.id));
         cr_assert_eq(out.small, 0);
         cr_assert_eq(out.codes_count, 0);
-        cr_assert_null(out.maybe);
+        cr_assert_eq(out.maybe == NULL, version == 0);
         cr_assert_eq(out.tagged_number, 60000);
         cr_assert(span_is_null(out.tagged_text));
         cr_assert_eq(out.tagged_parts_count, 0);
@@ -265,6 +268,7 @@ Test(codec, null_is_written_as_empty_where_the_version_has_no_null)
     in.words_count = -1;
     in.numbers_count = -1;
     in.inside.text = SPAN_NULL;
+    in.maybe = two_parts;
     for (int version = 0; version <= 2; version++) {
         struct buf bytes = BUF_EMPTY;
         struct rows out;
@@ -335,8 +339,19 @@ Test(codec, optional_structs)
     cr_assert_not_null(out.maybe);
     cr_assert_eq(out.maybe->number, 42);
     cr_assert(span_equal(out.maybe->text, SPAN_LITERAL("z")));
-    buf_close(&buf);
     MUST(CODEC_MALFORMED, 2, MAYBE, "\x01\x00\x2a\x00\x00"); /* null inside */
+    MUST(CODEC_OK, 2, MAYBE, "\xff");
+    MUST(CODEC_OK, 2, MAYBE, "\x80"); /* any negative number, as Kafka reads it */
+    MUST(CODEC_OK, 1, MAYBE, "\x01\x00\x2a\x02z\x00");
+    MUST(CODEC_MALFORMED, 1, MAYBE, "\xff"); /* not yet */
+
+    struct arena small;
+    arena_init(&small, sizeof(struct rows_part) - 1);
+    build(&buf, 2, MAYBE, SPAN_LITERAL("\x01\x00\x2a\x02z\x00"));
+    struct reader r = reader_of(buf_span(&buf));
+    cr_assert_eq(codec_decode(rows_schema(), 2, &r, &small, &out), CODEC_LIMIT);
+    arena_close(&small);
+    buf_close(&buf);
 }
 
 Test(codec, unknown_tagged_fields_are_skipped)
@@ -430,7 +445,11 @@ static enum codec_error decode_counted(size_t words, size_t numbers, struct aren
     buf_put_uvarint(&buf, numbers + 1);
     memset(buf_reserve(&buf, numbers * 4), 1, numbers * 4);
     buf.len += numbers * 4;
-    buf_append(&buf, "\x00\x05\x01\x00\x00", 5);
+    buf_append(&buf,
+               "\x00\x05\x01\x00"
+               "\x01\x00\x06\x01\x00"
+               "\x00",
+               10);
     struct reader r = reader_of(buf_span(&buf));
     enum codec_error error = codec_decode(rows_schema(), 1, &r, from, &out);
     buf_close(&buf);
@@ -451,7 +470,8 @@ Test(codec, elements_limit_at_n_and_n_plus_1)
 Test(codec, arena_limit_at_n_and_n_plus_1)
 {
     struct arena small;
-    arena_init(&small, 100 * sizeof(struct span));
+    /* The words, and the optional part of the message, rounded up to the arena's alignment. */
+    arena_init(&small, 100 * sizeof(struct span) + (sizeof(struct rows_part) + 15) / 16 * 16);
     cr_assert_eq(decode_counted(100, 0, &small), CODEC_OK);
     arena_reset(&small, 0);
     cr_assert_eq(decode_counted(101, 0, &small), CODEC_LIMIT);
@@ -501,6 +521,31 @@ Test(codec, the_prefix_of_a_subscription)
     cr_assert(span_equal(out.topics[0], SPAN_LITERAL("t")));
     cr_assert(span_is_null(out.user_data));
     cr_assert_eq(reader_left(&r), 8);
+}
+
+Test(codec, errors_have_names)
+{
+    static const char *const names[] = {"ok", "unknown-api", "unsupported-version", "malformed",
+                                        "limit"};
+    for (int i = CODEC_OK; i <= CODEC_LIMIT; i++) {
+        cr_assert_str_eq(codec_error_name((enum codec_error)i), names[i]);
+    }
+}
+
+/* What only a bug of ours can ask for ends the process. */
+Test(codec, a_string_too_long_to_encode_aborts, .signal = SIGABRT)
+{
+    static uint8_t letters[RPC_STRING_BYTES_MAX + 1];
+    struct heartbeat_request request = {.group_id = span_of(letters, sizeof letters)};
+    struct buf buf = BUF_EMPTY;
+    codec_encode(heartbeat_request_schema(), 4, &request, &buf);
+}
+
+Test(codec, a_version_that_is_not_served_aborts_the_encoder, .signal = SIGABRT)
+{
+    struct heartbeat_request request = {.generation_id = 1};
+    struct buf buf = BUF_EMPTY;
+    codec_encode(heartbeat_request_schema(), 5, &request, &buf);
 }
 
 /* What the interpreter takes for granted of rows. */

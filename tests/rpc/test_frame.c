@@ -215,6 +215,10 @@ Test(api, the_table_agrees_with_the_messages)
 
 Test(errors, names)
 {
+    for (int code = -1; code <= 136; code++) {
+        cr_assert_str_neq(kafka_error_name(code), "UNLISTED", "%d", code);
+    }
+    cr_assert_str_eq(kafka_error_name(-2), "UNLISTED");
     cr_assert_str_eq(kafka_error_name(0), "NONE");
     cr_assert_str_eq(kafka_error_name(-1), "UNKNOWN_SERVER_ERROR");
     cr_assert_str_eq(kafka_error_name(KAFKA_MEMBER_ID_REQUIRED), "MEMBER_ID_REQUIRED");
