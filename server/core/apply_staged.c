@@ -1,7 +1,5 @@
 /* Chunks of decisions that are too large for one entry (R8): kept as they came until the record
  * that closes them. */
-#include <stdlib.h>
-
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/state_internal.h"
@@ -44,18 +42,14 @@ static void stage(struct apply *apply, uint64_t group, int32_t generation, enum 
     if (has_other) {
         state_drop_staged(state, group);
     }
-    struct staged *staged = malloc(sizeof *staged + apply->bytes.len);
-    ensure(staged != NULL);
-    *staged = (struct staged){
+    struct staged facts = {
         .id = state->next_id++,
         .group = group,
         .generation = generation,
         .type = type,
         .version = apply->version,
-        .len = apply->bytes.len,
     };
-    memcpy(staged->body, apply->bytes.data, apply->bytes.len);
-    state_add_staged(state, staged);
+    state_stage(state, &facts, apply->bytes);
 }
 
 void apply_members_staged(struct apply *apply, const void *body)

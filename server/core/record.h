@@ -49,6 +49,8 @@ enum rebalance_cause {
     CAUSE_REJOIN,   /* a member did not rejoin in time */
     CAUSE_SYNC,     /* a member's SyncGroup did not come in time */
     CAUSE_OPERATOR, /* removed by instance id from outside the group */
+    CAUSE_TAKEOVER, /* the facts ask for it, found by a new leader (R1) */
+    CAUSE_SIZE,     /* the group is larger than group.max.size */
 };
 
 /* The version in which records of [type] are written at a feature level. */

@@ -20,19 +20,41 @@ struct state *state_new(void)
     return state;
 }
 
-static void free_groups(struct state *state)
+static void clear_groups(struct state *state, struct editions *editions)
 {
     uint64_t at = 0;
     for (struct group_slot *slot; (slot = roll_next(&state->groups, &at)) != NULL;) {
         if (slot->round != NULL && state->events.group_deleted != NULL) {
             state->events.group_deleted(state->events_ctx, slot);
         }
-        group_drop(&state->editions, (struct group *)(uintptr_t)slot->facts);
+        group_drop(editions, (struct group *)(uintptr_t)slot->facts);
         free(slot);
     }
     roll_close(&state->groups);
     table_close(&state->groups_by_name);
     table_close(&state->groups_by_id);
+}
+
+void state_clear(struct state *state, struct editions *editions)
+{
+    clear_groups(state, editions);
+    uint64_t at = 0;
+    for (struct topic *topic; (topic = roll_next(&state->topics, &at)) != NULL;) {
+        topic_drop(editions, topic);
+    }
+    at = 0;
+    for (struct node *node; (node = roll_next(&state->nodes, &at)) != NULL;) {
+        editions_drop(editions, node, node->made);
+    }
+    for (struct staged *staged = state->staged, *next; staged != NULL; staged = next) {
+        next = staged->next;
+        editions_drop(editions, staged, staged->made);
+    }
+    roll_close(&state->topics);
+    roll_close(&state->nodes);
+    table_close(&state->topics_by_name);
+    table_close(&state->topics_by_id);
+    table_close(&state->topics_by_uuid);
 }
 
 void state_free(struct state *state)
@@ -41,21 +63,7 @@ void state_free(struct state *state)
         return;
     }
     ensure(state->frozen == NULL);
-    free_groups(state);
-    uint64_t at = 0;
-    for (struct topic *topic; (topic = roll_next(&state->topics, &at)) != NULL;) {
-        topic_drop(&state->editions, topic);
-    }
-    at = 0;
-    for (struct node *node; (node = roll_next(&state->nodes, &at)) != NULL;) {
-        free(node);
-    }
-    state_drop_staged(state, 0);
-    roll_close(&state->topics);
-    roll_close(&state->nodes);
-    table_close(&state->topics_by_name);
-    table_close(&state->topics_by_id);
-    table_close(&state->topics_by_uuid);
+    state_clear(state, &state->editions);
     editions_close(&state->editions);
     arena_close(&state->arena);
     free(state);
@@ -213,6 +221,11 @@ struct group *state_edit_group(struct state *state, struct group_slot *slot)
 void state_update_group(struct state *state, struct group *group, int32_t members_before)
 {
     group->version = state->totals.index;
+    state_account_group(state, group, members_before);
+}
+
+void state_account_group(struct state *state, struct group *group, int32_t members_before)
+{
     state->rows_hash -= group->hash;
     group->hash = group_hash(group);
     state->rows_hash += group->hash;
@@ -291,9 +304,14 @@ uint64_t staged_hash(const struct staged *staged)
     return hash_end(hash);
 }
 
-void state_add_staged(struct state *state, struct staged *staged)
+void state_stage(struct state *state, const struct staged *facts, struct span body)
 {
+    struct staged *staged = malloc(sizeof *staged + body.len);
+    ensure(staged != NULL);
+    *staged = *facts;
     staged->next = NULL;
+    staged->len = body.len;
+    memcpy(staged->body, body.data, body.len);
     staged->made = state->editions.current;
     staged->hash = staged_hash(staged);
     state->rows_hash += staged->hash;

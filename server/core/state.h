@@ -63,6 +63,7 @@ struct state_events {
     /* A group is about to go. Its slot is freed on return. */
     void (*group_deleted)(void *ctx, struct group_slot *slot);
 };
+/* Also for a slot that has a round when all facts are replaced (state_restore()) or freed. */
 void state_set_events(struct state *state, const struct state_events *events, void *ctx);
 
 /* One proposal's records, in order. Up to [verdicts_max] verdicts are stored; returns the number of
@@ -76,10 +77,15 @@ int state_apply(struct state *state,
                 struct verdict *verdicts,
                 int verdicts_max);
 
-/* ---- Snapshots ---- */
+/* ---- Snapshots (records/snapshot.def) ---- */
+
+/* The facts as they are, which no apply changes any more; O(groups + topics). One at a time. */
 void *state_freeze(struct state *state);
-void state_encode(void *frozen, struct buf *out); /* any thread */
+/* Appends the snapshot. Any thread; equal facts give equal bytes. */
+void state_encode(void *frozen, struct buf *out);
 void state_release(struct state *state, void *frozen);
+/* Replaces all facts, 0; or leaves them as they are, -1: these bytes are no snapshot, or one that was
+ * damaged: its facts must be sound and have the hash that is written in it. */
 int state_restore(struct state *state, struct span snapshot);
 
 /* Recomputes hash and totals from the rows; aborts where they differ. */

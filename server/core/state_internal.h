@@ -138,14 +138,19 @@ void state_remove_group(struct state *state, struct group_slot *slot);
 struct group *state_edit_group(struct state *state, struct group_slot *slot);
 /* [members_before]: members_count before the change. */
 void state_update_group(struct state *state, struct group *group, int32_t members_before);
+/* The same but for the group's version. */
+void state_account_group(struct state *state, struct group *group, int32_t members_before);
 void state_add_topic(struct state *state, struct topic *topic);
 void state_remove_topic(struct state *state, struct topic *topic);
 struct topic *state_edit_topic(struct state *state, const struct topic *topic);
 void state_set_node(struct state *state, struct node *node);
-void state_add_staged(struct state *state, struct staged *staged);
+/* [facts] but for the body and the bookkeeping. */
+void state_stage(struct state *state, const struct staged *facts, struct span body);
 /* Those of the group; of all groups where it is 0. */
 void state_drop_staged(struct state *state, uint64_t group);
 uint64_t staged_hash(const struct staged *staged);
+/* Drops all rows and what finds them. */
+void state_clear(struct state *state, struct editions *editions);
 /* totals.hash, from the sum of the rows and the rest. */
 void state_seal(struct state *state);
 
