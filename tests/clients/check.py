@@ -47,7 +47,7 @@ class Owners:
         """What is missing for these members to share these topics (name -> partition count)."""
         wanted = {f"{topic}:{p}" for topic, count in topics.items() for p in range(count)}
         found = []
-        for name in sorted(wanted | set().union(*self.owned.values())):
+        for name in sorted(wanted.union(*self.owned.values())):
             holders = sorted(m for m, partitions in self.owned.items() if name in partitions)
             if name not in wanted:
                 found.append(f"{name}, which is not theirs, is owned by {holders}")
@@ -57,7 +57,8 @@ class Owners:
         if strangers:
             found.append(f"{strangers} own partitions but should be gone")
         shares = {m: len(self.owned.get(m, ())) for m in members}
-        if min(shares.values()) == 0 or max(shares.values()) - min(shares.values()) > len(topics):
+        least, most = min(shares.values(), default=0), max(shares.values(), default=0)
+        if least == 0 or most - least > len(topics):
             found.append(f"unfair shares: {shares}")
         return found
 
@@ -120,10 +121,13 @@ def rule_status(record):
 
 def rule_generations(record):
     """A generation has one assignment: at most one owner per partition, one set per member; and a
-    member's generation never goes back. Judged where the library tells its generation."""
-    seen, latest = {}, {}
+    member's generation never goes back. Judged where the library tells its generation. A static
+    member that restarts is the same member to its generation."""
+    seen, latest, names = {}, {}, {}
     for event in record:
         generation = event.get("generation")
+        if event["event"] == "restarted":
+            names[event["member"]] = names.get(event["replaces"], event["replaces"])
         if event["event"] not in ("status", "assigned") or generation is None or generation < 0:
             continue
         identity = event["member"], event["member_id"]
@@ -132,14 +136,13 @@ def rule_generations(record):
         latest[identity] = generation
         if event["event"] != "status":
             continue
-        own = set(event["owned"])
+        own, name = set(event["owned"]), names.get(event["member"], event["member"])
         shares = seen.setdefault(generation, {})
-        if shares.setdefault(event["member_id"], own) != own:
+        if shares.setdefault(name, own) != own:
             yield f"{event['member']} has two assignments in generation {generation}"
         for other, theirs in shares.items():
-            if other != event["member_id"] and own & theirs:
-                yield (f"generation {generation} gives {sorted(own & theirs)} to {other}"
-                       f" and to {event['member_id']}")
+            if other != name and own & theirs:
+                yield f"generation {generation} gives {sorted(own & theirs)} to {other} and {name}"
 
 
 def rule_offsets(record):

@@ -54,13 +54,13 @@ def failure(error, code=None):
     return {"code": code, "text": f"{type(error).__name__}: {error}"}
 
 
-def run(client):
+def run(client, poll_s=POLL_S):
     """Polls the client and carries out commands until it is told to leave."""
     lines = commands()
     polls = records = 0
     while True:
         try:
-            records += client.poll(POLL_S)
+            records += client.poll(poll_s)
         except Exception as error:  # whatever reaches an application is reported
             emit("error", **client.failure(error))
             time.sleep(POLL_S)
