@@ -22,7 +22,7 @@ static void add_members(struct apply *apply,
         }
         struct member facts =
             from->is_kept ? *old : apply_member_facts(&state->arena, from, from->id);
-        if (span_is_empty(facts.member_id) || group_member(next, facts.member_id) != NULL ||
+        if (span_is_empty(facts.member_id) || group_find_member(next, facts.member_id) != NULL ||
             group_member_by_instance(next, facts.instance_id) != NULL) {
             continue;
         }
@@ -61,7 +61,7 @@ static void begin_generation(struct apply *apply,
         apply_empty(apply, group, members_before);
         return;
     }
-    const struct member *leader = group_member(group, record->leader);
+    const struct member *leader = group_find_member(group, record->leader);
     group->leader = leader == NULL ? 0 : leader->id;
     group->empty_since_ms = -1;
     struct span name = record->protocol_name;

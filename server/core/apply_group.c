@@ -30,7 +30,7 @@ void apply_member_pending(struct apply *apply, const void *body)
         return;
     }
     if (group_pending(slot->facts, record->member_id) != NULL ||
-        group_member(slot->facts, record->member_id) != NULL) {
+        group_find_member(slot->facts, record->member_id) != NULL) {
         return;
     }
     struct group *group = state_edit_group(state, slot);
@@ -125,7 +125,7 @@ static bool can_replace(const struct group *group,
                         const struct member *old,
                         const struct record_member *record)
 {
-    const struct member *by_member_id = group_member(group, record->member_id);
+    const struct member *by_member_id = group_find_member(group, record->member_id);
     const struct member *by_instance_id = group_member_by_instance(group, record->instance_id);
     return !span_is_empty(record->member_id) && (by_member_id == NULL || by_member_id == old) &&
            (by_instance_id == NULL || by_instance_id == old);

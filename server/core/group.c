@@ -69,7 +69,7 @@ static void check_members(const struct group *group)
         ensure(i == 0 || member->place > group->members[i - 1]->place);
         ensure(span_is_null(member->assignment) != group->has_assignment);
         ensure(group_member_by_id(group, member->id) == member);
-        ensure(group_member(group, member->member_id) == member);
+        ensure(group_find_member(group, member->member_id) == member);
         ensure(span_is_null(member->instance_id) ||
                group_member_by_instance(group, member->instance_id) == member);
         ensure(group_pending(group, member->member_id) == NULL);

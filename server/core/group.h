@@ -93,7 +93,7 @@ enum group_phase { GROUP_EMPTY, GROUP_PREPARING, GROUP_COMPLETING, GROUP_STABLE 
 enum group_phase group_phase(const struct group *group);
 
 /* NULL: unknown. O(1) but for small groups, which are searched. */
-const struct member *group_member(const struct group *group, struct span member_id);
+const struct member *group_find_member(const struct group *group, struct span member_id);
 const struct member *group_member_by_id(const struct group *group, uint64_t id);
 const struct member *group_member_by_instance(const struct group *group, struct span instance_id);
 const struct pending_member *group_pending(const struct group *group, struct span member_id);

@@ -129,7 +129,7 @@ static const struct member *search(const struct group *group,
     return NULL;
 }
 
-const struct member *group_member(const struct group *group, struct span member_id)
+const struct member *group_find_member(const struct group *group, struct span member_id)
 {
     if (group->index == NULL) {
         return search(group, has_member_id, &member_id);

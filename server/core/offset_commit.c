@@ -125,7 +125,7 @@ static int16_t check_member(struct coordinator *c,
             return KAFKA_FENCED_INSTANCE_ID;
         }
     }
-    *member = group_member(group, request->member_id);
+    *member = group_find_member(group, request->member_id);
     return *member == NULL ? KAFKA_UNKNOWN_MEMBER_ID : KAFKA_NONE;
 }
 

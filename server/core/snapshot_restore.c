@@ -115,7 +115,7 @@ static bool restore_member(struct restoring *r, const void *body)
     bool is_in_order = count == 0 || row->place > group->members[count - 1]->place;
     if (row->id == 0 || row->id >= r->state->next_id || !is_in_order || row->place > UINT32_MAX ||
         span_is_empty(row->member_id) || group_member_by_id(group, row->id) != NULL ||
-        group_member(group, row->member_id) != NULL ||
+        group_find_member(group, row->member_id) != NULL ||
         group_member_by_instance(group, row->instance_id) != NULL ||
         span_is_null(row->assignment) == group->has_assignment) {
         return false;
@@ -147,7 +147,7 @@ static bool restore_pending(struct restoring *r, const void *body)
 {
     const struct snapshot_pending *row = body;
     if (span_is_empty(row->member_id) || group_pending(r->group, row->member_id) != NULL ||
-        group_member(r->group, row->member_id) != NULL) {
+        group_find_member(r->group, row->member_id) != NULL) {
         return false;
     }
     group_add_pending(&r->state->editions, r->group, row->member_id, row->session_timeout_ms);
