@@ -1,0 +1,253 @@
+/* A connection's requests from the frame to the reply's turn. */
+#include <string.h>
+
+#include "rpc/codec.h"
+#include "rpc/ensure.h"
+#include "rpc/frame.h"
+#include "server/conn.h"
+
+/* The request is over and in no list. */
+static void give_back(struct conns *conns, struct conn *conn, struct request *request)
+{
+    if (conn != NULL) {
+        conn_give_bytes(conn, request->charged);
+    } else {
+        budget_give(&conns->budget, request->charged);
+    }
+    request->charged = 0;
+    request_give(&conns->requests, request);
+}
+
+void conn_charge(struct request *request)
+{
+    size_t bytes = request_bytes(request);
+    ensure(bytes >= request->charged);
+    conn_take_bytes(request->conn, bytes - request->charged);
+    request->charged = bytes;
+}
+
+void conn_push(struct conn *conn, struct request *request)
+{
+    request->conn = conn;
+    request->conns = conn->conns;
+    *conn->last = request;
+    conn->last = &request->next;
+    conn->pending++;
+    conn->conns->counters.requests++;
+    if (conn->todo == NULL) {
+        conn->todo = request;
+    }
+    conn_charge(request);
+}
+
+/* The first request is over; its reply, if it has one, is in the outbox. */
+static void pop(struct conn *conn)
+{
+    struct request *request = conn->first;
+    ensure(request != conn->todo);
+    conn->first = request->next;
+    if (conn->first == NULL) {
+        conn->last = &conn->first;
+    }
+    conn->pending--;
+    give_back(conn->conns, conn, request);
+}
+
+/* Replies that waited for those before them. */
+static void send_done(struct conn *conn)
+{
+    struct conns *conns = conn->conns;
+    while (conn->first != NULL && conn->first->state == REQUEST_DONE) {
+        struct outbuf *reply = conn->first->reply;
+        if (reply != NULL) {
+            buf_append(outbox_buf(&conn->outbox, &conns->outbufs), reply->bytes.data,
+                       reply->bytes.len);
+            conn->first->reply = NULL;
+            outbox_pool_give(&conns->outbufs, reply);
+        }
+        pop(conn);
+    }
+    conn_mark_dirty(conn);
+}
+
+static void encode(const struct request *request, const void *response, struct buf *out)
+{
+    size_t start =
+        frame_begin_response(out, request->api, request->call.api_version, request->correlation_id);
+    codec_encode(request->api->response(), request->call.api_version, response, out);
+    frame_end_response(out, start);
+}
+
+/* What is in the outbox, or will be, counts from now on. */
+static void add_unsent(struct conn *conn, size_t bytes)
+{
+    conn->unsent += bytes;
+    conn_take_bytes(conn, bytes);
+}
+
+/* Encodes into a buffer of its own, for later. */
+static void keep_reply(struct request *request, const void *response)
+{
+    struct conns *conns = request->conns;
+    request->reply = outbox_pool_take(&conns->outbufs);
+    encode(request, response, &request->reply->bytes);
+    add_unsent(request->conn, request->reply->bytes.len);
+}
+
+/* The connection may go on, but not from here: its owner may be in the middle of something. */
+static void after_reply(struct conn *conn)
+{
+    conn_mark_dirty(conn);
+    if (!conn->is_pumping && (conn->todo != NULL || !conn->is_reading)) {
+        conn_mark_ready(conn);
+    }
+}
+
+void conn_reply(struct request *request, const void *response)
+{
+    struct conn *conn = request->conn;
+    ensure(request->state == REQUEST_RUNNING);
+    if (conn == NULL) {
+        give_back(request->conns, NULL, request);
+        return;
+    }
+    if (conn->first != request) {
+        keep_reply(request, response);
+        request->state = REQUEST_DONE;
+        return;
+    }
+    struct buf *out = outbox_buf(&conn->outbox, &conn->conns->outbufs);
+    size_t before = out->len;
+    encode(request, response, out);
+    add_unsent(conn, out->len - before);
+    pop(conn);
+    send_done(conn);
+    after_reply(conn);
+}
+
+void conn_skip(struct request *request)
+{
+    struct conn *conn = request->conn;
+    ensure(request->state == REQUEST_RUNNING);
+    if (conn == NULL) {
+        give_back(request->conns, NULL, request);
+        return;
+    }
+    request->state = REQUEST_DONE;
+    send_done(conn);
+    after_reply(conn);
+}
+
+void conn_refuse(struct request *request)
+{
+    struct conn *conn = request->conn;
+    ensure(conn != NULL && conn->first == request);
+    conn_skip(request);
+    conn_end(conn);
+}
+
+void conn_hold(struct request *request, const void *response, int32_t hold_ms)
+{
+    struct conn *conn = request->conn;
+    struct conns *conns = request->conns;
+    ensure(conn != NULL && conn->first == request);
+    keep_reply(request, response);
+    request->state = REQUEST_HELD;
+    deadline_set(&conns->holds, &request->hold, (int64_t)uv_now(conns->loop) + hold_ms);
+    if (request->next != NULL || conns->is_stopping) {
+        conn_release(request);
+    }
+}
+
+void conn_release(struct request *request)
+{
+    struct conn *conn = request->conn;
+    ensure(request->state == REQUEST_HELD && conn->first == request);
+    deadline_clear(&conn->conns->holds, &request->hold);
+    request->state = REQUEST_DONE;
+    send_done(conn);
+    after_reply(conn);
+}
+
+/* R12: commits do not wait for each other; all else waits for what is before it. */
+static bool may_start(struct conn *conn)
+{
+    const struct request *next = conn->todo;
+    if (next == NULL || conn->is_closed || conn->is_ending ||
+        conn->unsent >= conn->conns->limits.unsent_bytes_max) {
+        return false;
+    }
+    return conn->first == next || (request_peek_key(conn->first) == API_OffsetCommit &&
+                                   request_peek_key(next) == API_OffsetCommit);
+}
+
+static void count_unsent(struct conn *conn)
+{
+    struct conns *conns = conn->conns;
+    if (conn->todo == NULL || conn->unsent < conns->limits.unsent_bytes_max || conn->is_closed) {
+        return;
+    }
+    conns->counters.limit_unsent++;
+    log_limited(&conns->rates.limit_unsent, LOG_LEVEL_INFO,
+                "limit key=connection.max.unsent.bytes effect=waits client=%s unsent=%zu",
+                conn->client_host, conn->unsent);
+}
+
+void conn_pump(struct conn *conn)
+{
+    struct conns *conns = conn->conns;
+    if (conn->is_pumping) {
+        return;
+    }
+    conn->is_pumping = true;
+    if (conn->todo != NULL && conn->first->state == REQUEST_HELD) {
+        conn_release(conn->first);
+    }
+    while (may_start(conn)) {
+        struct request *request = conn->todo;
+        conn->todo = request->next;
+        request->state = REQUEST_RUNNING;
+        conns->events.request(conns->events_ctx, request);
+        if (budget_is_far_over(&conns->budget)) {
+            conns_shed(conns); /* which may close this very connection */
+        }
+        if (conn->todo != NULL && conn->first->state == REQUEST_HELD) {
+            conn_release(conn->first);
+        }
+    }
+    count_unsent(conn);
+    conn->is_pumping = false;
+}
+
+void conn_drop_requests(struct conn *conn)
+{
+    struct conns *conns = conn->conns;
+    struct request *request = conn->first;
+    conn->first = NULL;
+    conn->last = &conn->first;
+    conn->todo = NULL;
+    conn->pending = 0;
+    while (request != NULL) {
+        struct request *next = request->next;
+        bool is_running = request->state == REQUEST_RUNNING;
+        if (request->state == REQUEST_HELD) {
+            deadline_clear(&conns->holds, &request->hold);
+        }
+        if (request->reply != NULL) {
+            conn->unsent -= request->reply->bytes.len;
+            conn_give_bytes(conn, request->reply->bytes.len);
+            outbox_pool_give(&conns->outbufs, request->reply);
+            request->reply = NULL;
+        }
+        request->next = NULL;
+        if (is_running) {
+            /* It stays on the budget, but no longer on this connection's account. */
+            conn->charged -= request->charged;
+            request->conn = NULL;
+            conns->events.gone(conns->events_ctx, request);
+        } else {
+            give_back(conns, conn, request);
+        }
+        request = next;
+    }
+}

@@ -1,0 +1,339 @@
+#include "server/driver.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "rpc/ensure.h"
+#include "server/core/coordinator.h"
+#include "server/log.h"
+
+/* sysexits.h's EX_SOFTWARE: the service manager starts the node again. */
+enum { EXIT_FATAL = 70 };
+
+static enum log_level level_of_effect(enum effect_level level)
+{
+    switch (level) {
+        case EFFECT_DEBUG:
+            return LOG_LEVEL_DEBUG;
+        case EFFECT_INFO:
+            return LOG_LEVEL_INFO;
+        case EFFECT_WARN:
+            return LOG_LEVEL_WARN;
+        case EFFECT_ERROR:
+            break;
+    }
+    return LOG_LEVEL_ERROR;
+}
+
+static void propose(struct driver *driver, const struct effect *effect, int64_t now_ms)
+{
+    enum raftlog_error refused =
+        driver->log == NULL ? RAFTLOG_NOT_LEADER
+                            : raftlog_propose(driver->log, effect->number, effect->records);
+    if (refused == RAFTLOG_TOO_LARGE) {
+        driver->proposals_oversized++;
+        log_event(LOG_LEVEL_ERROR, "proposal_too_large number=%llu bytes=%zu",
+                  (unsigned long long)effect->number, effect->records.len);
+    }
+    if (refused != RAFTLOG_OK) {
+        coordinator_refused(driver->coordinator, effect->number, refused != RAFTLOG_NOT_LEADER,
+                            now_ms);
+    }
+}
+
+static void drain(struct driver *driver, int64_t now_ms)
+{
+    struct effects *effects = coordinator_effects(driver->coordinator);
+    const struct effect *effect;
+    ensure(!driver->is_draining);
+    driver->is_draining = true;
+    while ((effect = effects_next(effects)) != NULL) {
+        switch (effect->kind) {
+            case EFFECT_REPLY:
+                driver->reply(effect->call, effect->response);
+                break;
+            case EFFECT_PROPOSE:
+                propose(driver, effect, now_ms);
+                break;
+            case EFFECT_LOG:
+                log_event(level_of_effect(effect->level), "%s", effect->line);
+                break;
+        }
+    }
+    effects_reset(effects);
+    driver->is_draining = false;
+}
+
+int64_t driver_now_ms(const struct driver *driver)
+{
+    return (int64_t)uv_now(driver->loop);
+}
+
+/* Now, for an input; the gap that R9 is about is told before the input is. */
+static int64_t begin_input(struct driver *driver)
+{
+    int64_t now_ms = driver_now_ms(driver);
+    int64_t gap_ms = now_ms - driver->turn_ms;
+    ensure(!driver->is_draining);
+    if (gap_ms > driver->election_timeout_ms) {
+        driver->turn_ms = now_ms;
+        if (coordinator_is_leading(driver->coordinator)) {
+            driver->suspensions++;
+            log_event(LOG_LEVEL_WARN, "stood_still ms=%lld effect=\"serves after a new barrier\"",
+                      (long long)gap_ms);
+            coordinator_suspended(driver->coordinator, now_ms);
+            drain(driver, now_ms);
+        }
+    }
+    return now_ms;
+}
+
+void driver_turn(struct driver *driver)
+{
+    begin_input(driver);
+    driver->turn_ms = driver_now_ms(driver);
+    alarm_ask(&driver->alarm, coordinator_next_deadline(driver->coordinator));
+}
+
+static void on_alarm(void *ctx)
+{
+    struct driver *driver = ctx;
+    int64_t now_ms = begin_input(driver);
+    int64_t wall_ms = driver->log != NULL && raftlog_clock_is_trusted(driver->log)
+                          ? raftlog_stamp_ms(driver->log)
+                          : -1;
+    coordinator_tick(driver->coordinator, now_ms, wall_ms);
+    drain(driver, now_ms);
+}
+
+/* ---- The log's events ---- */
+
+static void on_apply(void *ctx, const struct raftlog_entry *entry)
+{
+    struct driver *driver = ctx;
+    int64_t now_ms = begin_input(driver);
+    struct applied applied = {
+        .index = entry->index,
+        .term = entry->term,
+        .number = entry->number,
+        .stamp_ms = entry->stamp_ms,
+        .own = entry->own,
+        .records = entry->data,
+    };
+    coordinator_apply(driver->coordinator, &applied, now_ms);
+    drain(driver, now_ms);
+}
+
+/* Replies leave at the end of the turn, with those of other batches. */
+static void on_batch_end(void *ctx, uint64_t index)
+{
+    (void)ctx;
+    (void)index;
+}
+
+static void on_winning(void *ctx, uint64_t term)
+{
+    struct driver *driver = ctx;
+    int64_t now_ms = begin_input(driver);
+    coordinator_winning(driver->coordinator, term, now_ms);
+    drain(driver, now_ms);
+}
+
+static void on_elected(void *ctx, uint64_t term)
+{
+    struct driver *driver = ctx;
+    int64_t now_ms = begin_input(driver);
+    coordinator_elected(driver->coordinator, term, now_ms);
+    drain(driver, now_ms);
+    log_event(LOG_LEVEL_INFO, "leading term=%llu", (unsigned long long)term);
+}
+
+static void on_deposed(void *ctx)
+{
+    struct driver *driver = ctx;
+    int64_t now_ms = begin_input(driver);
+    coordinator_deposed(driver->coordinator, now_ms);
+    drain(driver, now_ms);
+    log_event(LOG_LEVEL_INFO, "deposed");
+}
+
+static void on_leader(void *ctx, uint64_t node_id)
+{
+    struct driver *driver = ctx;
+    int64_t now_ms = begin_input(driver);
+    if (driver->leader_id != node_id) {
+        log_event(LOG_LEVEL_INFO, "leader node=%llu", (unsigned long long)node_id);
+    }
+    driver->leader_id = node_id;
+    coordinator_leader(driver->coordinator, node_id);
+    drain(driver, now_ms);
+}
+
+static void on_peer_card(void *ctx, uint64_t node_id, struct span card)
+{
+    struct driver *driver = ctx;
+    int64_t now_ms = begin_input(driver);
+    coordinator_node(driver->coordinator, node_id, card, now_ms);
+    drain(driver, now_ms);
+}
+
+static void *on_freeze(void *ctx)
+{
+    struct driver *driver = ctx;
+    return coordinator_freeze(driver->coordinator);
+}
+
+static void on_release(void *ctx, void *frozen)
+{
+    struct driver *driver = ctx;
+    coordinator_release(driver->coordinator, frozen);
+}
+
+static int on_restore(void *ctx, struct span snapshot)
+{
+    struct driver *driver = ctx;
+    int64_t now_ms = begin_input(driver);
+    int failed = coordinator_restore(driver->coordinator, snapshot);
+    drain(driver, now_ms);
+    return failed;
+}
+
+static uint64_t on_state_hash(void *ctx)
+{
+    struct driver *driver = ctx;
+    return coordinator_state_hash(driver->coordinator);
+}
+
+static void on_log(void *ctx, enum raftlog_level level, const char *line)
+{
+    static const enum log_level levels[] = {
+        [RAFTLOG_DEBUG] = LOG_LEVEL_DEBUG,
+        [RAFTLOG_INFO] = LOG_LEVEL_INFO,
+        [RAFTLOG_WARN] = LOG_LEVEL_WARN,
+        [RAFTLOG_ERROR] = LOG_LEVEL_ERROR,
+    };
+    (void)ctx;
+    log_event(levels[level], "%s", line);
+}
+
+/* At once: neither exit handlers nor anything queued may run. */
+static void on_fatal(void *ctx, const char *message)
+{
+    (void)ctx;
+    log_event(LOG_LEVEL_ERROR, "fatal message=\"%s\"", message);
+    _exit(EXIT_FATAL);
+}
+
+/* ---- Beginning and end ---- */
+
+void driver_init(struct driver *driver,
+                 uv_loop_t *loop,
+                 const struct coordinator_limits *limits,
+                 uint64_t node_id,
+                 void (*reply)(struct call *call, const void *response))
+{
+    memset(driver, 0, sizeof *driver);
+    driver->loop = loop;
+    driver->node_id = node_id;
+    driver->reply = reply;
+    driver->election_timeout_ms = limits->election_timeout_ms;
+    driver->turn_ms = driver_now_ms(driver);
+    driver->coordinator = coordinator_new(limits, node_id);
+    driver->events = (struct raftlog_events){
+        .apply = on_apply,
+        .batch_end = on_batch_end,
+        .winning = on_winning,
+        .elected = on_elected,
+        .deposed = on_deposed,
+        .leader = on_leader,
+        .peer_card = on_peer_card,
+        .freeze = on_freeze,
+        .encode = coordinator_encode,
+        .release = on_release,
+        .restore = on_restore,
+        .state_hash = on_state_hash,
+        .log = on_log,
+        .fatal = on_fatal,
+    };
+    alarm_init(&driver->alarm, loop, on_alarm, driver);
+}
+
+void driver_close(struct driver *driver)
+{
+    alarm_close(&driver->alarm);
+    coordinator_free(driver->coordinator);
+    driver->coordinator = NULL;
+}
+
+bool driver_open(struct driver *driver,
+                 struct raftlog_options *options,
+                 char *message,
+                 size_t message_len)
+{
+    options->loop = driver->loop;
+    return raftlog_open(&driver->log, options, &driver->events, driver, message, message_len) ==
+           RAFTLOG_OK;
+}
+
+void driver_set_card(struct driver *driver, struct span card)
+{
+    int64_t now_ms = begin_input(driver);
+    coordinator_node(driver->coordinator, driver->node_id, card, now_ms);
+    drain(driver, now_ms);
+}
+
+/* ---- Inputs of the shell ---- */
+
+void driver_request(struct driver *driver, struct call *call)
+{
+    int64_t now_ms = begin_input(driver);
+    coordinator_request(driver->coordinator, call, now_ms);
+    drain(driver, now_ms);
+}
+
+void driver_gone(struct driver *driver, struct call *call)
+{
+    int64_t now_ms = begin_input(driver);
+    coordinator_gone(driver->coordinator, call, now_ms);
+    drain(driver, now_ms);
+}
+
+void driver_stopping(struct driver *driver)
+{
+    int64_t now_ms = begin_input(driver);
+    coordinator_stopping(driver->coordinator, now_ms);
+    drain(driver, now_ms);
+}
+
+void driver_abandon(struct driver *driver)
+{
+    int64_t now_ms = begin_input(driver);
+    driver->log = NULL;
+    if (coordinator_parked_calls(driver->coordinator) > 0) {
+        coordinator_deposed(driver->coordinator, now_ms);
+        drain(driver, now_ms);
+    }
+}
+
+/* ---- Questions ---- */
+
+const struct state *driver_state(const struct driver *driver)
+{
+    return coordinator_state(driver->coordinator);
+}
+
+bool driver_is_leading(const struct driver *driver)
+{
+    return coordinator_is_leading(driver->coordinator);
+}
+
+uint64_t driver_leader_id(const struct driver *driver)
+{
+    bool is_self = driver->leader_id == driver->node_id;
+    return is_self && !driver_is_leading(driver) ? 0 : driver->leader_id;
+}
+
+size_t driver_parked_calls(const struct driver *driver)
+{
+    return coordinator_parked_calls(driver->coordinator);
+}
