@@ -61,6 +61,10 @@ def _maven(name, *goals):
 
 ALL = ["commit", "pattern", "pattern-late", "static"]
 
+JAVA = Client("java",
+              [*JVM, "-cp", f"{CACHE}/java/client-java-1.jar:{CACHE}/java/lib/*", "Client"],
+              ALL, ["java", "mvn"], [_maven("java", "package")])
+
 CURRENT = [
     Client("confluent-kafka", [f"{CACHE}/confluent-kafka/bin/python",
                                f"{HERE}/confluent-kafka/client.py"],
@@ -73,8 +77,7 @@ CURRENT = [
            [(HERE / "kafkajs", ["cp", "package.json", f"{CACHE}/kafkajs"]),
             (CACHE / "kafkajs", ["npm", "install", "--silent", "--no-package-lock"])],
            {"NODE_PATH": f"{CACHE}/kafkajs/node_modules"}),
-    Client("java", [*JVM, "-cp", f"{CACHE}/java/client-java-1.jar:{CACHE}/java/lib/*", "Client"],
-           ALL, ["java", "mvn"], [_maven("java", "package")]),
+    JAVA,
     Client("franz-go", [f"{CACHE}/franz-go/client"], ALL, ["go"],
            [(HERE / "franz-go", ["go", "build", "-o", f"{CACHE}/franz-go/client", "."])]),
 ]
