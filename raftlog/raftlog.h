@@ -58,11 +58,13 @@ struct raftlog_options {
 
 /* A committed proposal. */
 struct raftlog_entry {
-    uint64_t index;   /* of its batch, counted by us from 1, equal on all nodes, never the library's */
-    uint64_t term;    /* in which its leader submitted it */
-    uint64_t number;  /* as given to raftlog_propose(): (term, number) is unique */
-    int64_t stamp_ms; /* the leader's wall clock at submission, never less than the entry's before */
-    bool own;         /* proposed by this process (then term and number match a parked call) */
+    uint64_t
+        index;     /* of its batch, counted by us from 1, equal on all nodes, never the library's */
+    uint64_t term; /* in which its leader submitted it */
+    uint64_t number; /* as given to raftlog_propose(): (term, number) is unique */
+    int64_t
+        stamp_ms; /* the leader's wall clock at submission, never less than the entry's before */
+    bool own;     /* proposed by this process (then term and number match a parked call) */
     struct span data; /* borrowed for the time of the call */
 };
 
@@ -114,7 +116,8 @@ enum raftlog_error {
 };
 
 /* Opens the directory and starts. On failure [*log] is NULL and [message] (of [message_len] bytes)
- * says what, where and what to do. [events] and all that [options] points to must outlive the log. */
+ * says what, where and what to do. [events] and all that [options] points to must outlive the log.
+ */
 enum raftlog_error raftlog_open(struct raftlog **log,
                                 const struct raftlog_options *options,
                                 const struct raftlog_events *events,

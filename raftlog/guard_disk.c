@@ -1,0 +1,173 @@
+/* The guard's half that stands between the library and its disk: the fail-stop of G6, and the
+ * moment from which a new leader's own entries are durable (G2). */
+#include <stdlib.h>
+
+#include "raftlog/guard_parts.h"
+#include "rpc/ensure.h"
+
+struct append {
+    struct raft_io_append request;
+    struct raft_io_append *inner;
+    raft_io_append_cb cb;
+    struct guard *guard;
+    raft_term term;     /* the term in which a leader wrote it, else 0 */
+    unsigned truncates; /* of those pending, how many are done when this is */
+};
+
+static void append_done(struct raft_io_append *request, int status)
+{
+    struct append *append = (struct append *)request;
+    struct guard *guard = append->guard;
+    struct raft *raft = guard->raft;
+    if (status != 0) {
+        guard_stop(guard, "a write to the log failed");
+    }
+    guard->appends--;
+    guard->append_ticks = 0;
+    guard->truncates_pending -= append->truncates;
+    if (status == 0 && append->term != 0 && raft->state == RAFT_LEADER &&
+        raft->current_term == append->term) {
+        guard->ready_term = append->term;
+    }
+    append->cb(append->inner, status);
+    free(append);
+    guard_poll(guard);
+}
+
+static int append_entries(struct raft_io *io,
+                          struct raft_io_append *request,
+                          const struct raft_entry entries[],
+                          unsigned n,
+                          raft_io_append_cb cb)
+{
+    struct guard *guard = guard_of(io);
+    struct append *append = calloc(1, sizeof *append);
+    ensure(append != NULL);
+    *append = (struct append){.inner = request, .cb = cb, .guard = guard};
+    if (guard->raft->state == RAFT_LEADER) {
+        append->term = guard->raft->current_term;
+    }
+    if (guard->handling != NULL && guard->handling->type == RAFT_IO_APPEND_ENTRIES) {
+        guard_verify(guard, &guard->handling->append_entries);
+    }
+    append->truncates = guard->truncates_alone;
+    guard->truncates_alone = 0;
+    request->cb = cb;
+    int rv = guard->original.append(io, &append->request, entries, n, append_done);
+    if (rv != 0) {
+        free(append);
+        guard_stop(guard, "a write to the log was refused");
+        return rv;
+    }
+    if (guard->appends++ == 0) {
+        guard->append_ticks = 0;
+    }
+    return 0;
+}
+
+/* The library forgets one of two disk barriers that overlap (L3), so that later entries land at
+ * wrong places. A truncation has no callback; the library always appends behind it, and that
+ * append completes after it. */
+static int truncate_log(struct raft_io *io, raft_index index)
+{
+    struct guard *guard = guard_of(io);
+    if (guard->puts != 0) {
+        guard_stop(guard, "the log was to be truncated while a snapshot is written");
+    }
+    if (guard->truncates_pending != 0 && guard_has(guard, GUARD_ONE_TRUNCATE)) {
+        guard_stop(guard, "the log was to be truncated while it is being truncated");
+    }
+    int rv = guard->original.truncate(io, index);
+    if (rv != 0) {
+        guard_stop(guard, "truncating the log failed");
+        return rv;
+    }
+    guard->truncates_pending++;
+    guard->truncates_alone++;
+    return 0;
+}
+
+struct put {
+    struct raft_io_snapshot_put request;
+    struct raft_io_snapshot_put *inner;
+    raft_io_snapshot_put_cb cb;
+    struct guard *guard;
+};
+
+static void put_done(struct raft_io_snapshot_put *request, int status)
+{
+    struct put *put = (struct put *)request;
+    struct guard *guard = put->guard;
+    guard->puts--;
+    if (status != 0) {
+        guard_stop(guard, "writing a snapshot failed");
+    }
+    put->cb(put->inner, status);
+    free(put);
+    guard_poll(guard);
+}
+
+static int put_snapshot(struct raft_io *io,
+                        unsigned trailing,
+                        struct raft_io_snapshot_put *request,
+                        const struct raft_snapshot *snapshot,
+                        raft_io_snapshot_put_cb cb)
+{
+    struct guard *guard = guard_of(io);
+    if (guard->truncates_pending != 0 && guard_has(guard, GUARD_ONE_TRUNCATE)) {
+        guard_stop(guard, "a snapshot was to be written while the log is being truncated");
+    }
+    struct put *put = calloc(1, sizeof *put);
+    ensure(put != NULL);
+    *put = (struct put){.inner = request, .cb = cb, .guard = guard};
+    request->cb = cb;
+    int rv = guard->original.snapshot_put(io, trailing, &put->request, snapshot, put_done);
+    if (rv != 0) {
+        free(put);
+        guard_stop(guard, "writing a snapshot was refused");
+        return rv;
+    }
+    guard->puts++;
+    guard->put_ticks = 0;
+    return 0;
+}
+
+static int set_term(struct raft_io *io, raft_term term)
+{
+    struct guard *guard = guard_of(io);
+    int rv = guard->original.set_term(io, term);
+    if (rv != 0) {
+        guard_stop(guard, "writing the term failed");
+    }
+    return rv;
+}
+
+static int set_vote(struct raft_io *io, raft_id id)
+{
+    struct guard *guard = guard_of(io);
+    int rv = guard->original.set_vote(io, id);
+    if (rv != 0) {
+        guard_stop(guard, "writing the vote failed");
+    }
+    return rv;
+}
+
+void guard_disk_tick(struct guard *guard)
+{
+    if (guard->appends != 0 && ++guard->append_ticks > GUARD_APPEND_TICKS_MAX) {
+        guard_stop(guard, "a write to the log does not complete");
+    }
+    if (guard->puts != 0 && ++guard->put_ticks > GUARD_SNAPSHOT_TICKS_MAX) {
+        guard_stop(guard, "writing a snapshot does not complete");
+    }
+}
+
+void guard_disk_attach(struct guard *guard)
+{
+    struct raft_io *io = guard->io;
+    io->append = append_entries;
+    io->truncate = truncate_log;
+    io->snapshot_put = put_snapshot;
+    io->set_term = set_term;
+    io->set_vote = set_vote;
+}

@@ -1,0 +1,28 @@
+/* What guard.c and guard_disk.c share. */
+#ifndef RAFTLOG_GUARD_PARTS_H
+#define RAFTLOG_GUARD_PARTS_H
+
+#include "raftlog/guard.h"
+
+static inline struct guard *guard_of(const struct raft_io *io)
+{
+    const struct raft *raft = io->data;
+    return raft->data;
+}
+
+static inline bool guard_has(const struct guard *guard, unsigned rule)
+{
+    return (guard->rules & rule) != 0;
+}
+
+/* Ends the process (G6) unless the rule is off or the library is shutting down. */
+void guard_stop(struct guard *guard, const char *what);
+
+/* Notes how far [message], an AppendEntries that was accepted, confirms our log (G3, G8). */
+void guard_verify(struct guard *guard, const struct raft_append_entries *message);
+
+/* guard_disk.c */
+void guard_disk_attach(struct guard *guard);
+void guard_disk_tick(struct guard *guard);
+
+#endif

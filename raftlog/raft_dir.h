@@ -1,0 +1,32 @@
+/* Looks at the library's files before the library does, read-only. Formats: raft/uv.h.
+ *
+ * The library takes any bad batch in an open segment for the torn tail of the last write and drops
+ * it with all that follows in that file, and then reads the next file as if nothing were missing.
+ * Where a readable batch follows a bad one, entries that were acknowledged may be among those that
+ * it drops (R18). */
+#ifndef RAFTLOG_RAFT_DIR_H
+#define RAFTLOG_RAFT_DIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum raft_dir_health {
+    RAFT_DIR_SOUND,    /* or a torn tail, which nobody was told of */
+    RAFT_DIR_LOST_END, /* a bad batch and readable ones behind it in the last file: what follows is
+                        * dropped; start as a node that has lost entries */
+    RAFT_DIR_HOLED,    /* likewise, but further files follow: what would be loaded has a hole */
+    RAFT_DIR_UNREADABLE
+};
+
+struct raft_dir {
+    uint64_t term; /* 0: no metadata */
+    bool has_log;  /* more than metadata and the entry that a bootstrap writes */
+    enum raft_dir_health health;
+    char file[64]; /* the one that is not sound */
+};
+
+/* 0, or a negative errno. */
+int raft_dir_inspect(const char *path, struct raft_dir *found);
+
+#endif

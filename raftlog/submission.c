@@ -1,0 +1,101 @@
+/* Proposals: queued, packed, submitted one batch at a time. With several in flight the library can
+ * starve (L1): it looks for a quorum only at its own last entry. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "raftlog/batch.h"
+#include "raftlog/internal.h"
+#include "rpc/ensure.h"
+
+static bool is_accepting(const struct raftlog *log)
+{
+    return log->is_started && !log->is_closing && log->fsm.session != 0 &&
+           guard_is_serving(&log->guard);
+}
+
+enum raftlog_error raftlog_propose(struct raftlog *log, uint64_t number, struct span data)
+{
+    if (!is_accepting(log) || log->handover.is_active) {
+        return RAFTLOG_NOT_LEADER;
+    }
+    if (data.len > log->options.proposal_bytes_max) {
+        return RAFTLOG_TOO_LARGE;
+    }
+    struct proposal_queue *queue = &log->submission.queue;
+    if (log->is_disk_low ||
+        proposal_queue_bytes(queue) + proposal_queue_cost(data) > log->options.queue_bytes_max) {
+        return RAFTLOG_FULL;
+    }
+    proposal_queue_push(queue, number, data);
+    return RAFTLOG_OK;
+}
+
+/* May run while the library's state is neither leader nor follower: it only takes note. What was
+ * applied has been told by the state machine, what was not has an unknown outcome. */
+static void on_applied(struct raft_apply *request, int status, void *result)
+{
+    (void)status;
+    (void)result;
+    struct raftlog *log = request->data;
+    log->submission.is_in_flight = false;
+}
+
+static struct raft_buffer pack(struct raftlog *log)
+{
+    struct submission *submission = &log->submission;
+    struct batch_header header = {.origin = log->options.node_id,
+                                  .session = log->fsm.session,
+                                  .term = log->raft.current_term,
+                                  .stamp_ms = raftlog_stamp_ms(log)};
+    struct span body =
+        proposal_queue_take(&submission->queue, log->options.batch_bytes_max, &header.count);
+    submission->scratch.len = 0;
+    batch_seal(&header, body, &submission->scratch);
+    submission->last_stamp_ms = header.stamp_ms;
+    submission->batches++;
+    submission->proposals += header.count;
+    struct raft_buffer buffer = {.base = raft_malloc(submission->scratch.len),
+                                 .len = submission->scratch.len};
+    ensure(buffer.base != NULL);
+    memcpy(buffer.base, submission->scratch.data, buffer.len);
+    return buffer;
+}
+
+void raftlog_submit(struct raftlog *log)
+{
+    struct submission *submission = &log->submission;
+    if (submission->is_in_flight || submission->queue.count == 0 || !is_accepting(log) ||
+        log->raft.transfer != NULL) {
+        return;
+    }
+    struct raft_buffer buffer = pack(log);
+    submission->request.data = log;
+    submission->is_in_flight = true;
+    int rv = raft_apply(&log->raft, &submission->request, &buffer, 1, on_applied);
+    if (rv != 0) {
+        report_fatal(&log->report, "raftlog_submit_failed error='%s'", raft_strerror(rv));
+    }
+    guard_poll(&log->guard); /* a single node may have committed already */
+}
+
+void raftlog_submission_drop(struct raftlog *log)
+{
+    proposal_queue_clear(&log->submission.queue);
+}
+
+int64_t raftlog_stamp_ms(const struct raftlog *log)
+{
+    struct wall_clock clock;
+    raftlog_node_clock(log, &clock);
+    int64_t last_ms = log->fsm.stamp_ms > log->submission.last_stamp_ms
+                          ? log->fsm.stamp_ms
+                          : log->submission.last_stamp_ms;
+    return wall_clock_stamp_ms(&clock, raftlog_node_wall_ms(), last_ms);
+}
+
+bool raftlog_clock_is_trusted(const struct raftlog *log)
+{
+    struct wall_clock clock;
+    raftlog_node_clock(log, &clock);
+    return wall_clock_is_trusted(&clock);
+}
