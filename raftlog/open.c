@@ -1,5 +1,6 @@
 /* Opening and closing. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,6 +329,7 @@ enum raftlog_error raftlog_open(struct raftlog **out,
         snprintf(message, message_len, "%s", error);
         return RAFTLOG_OPEN_FAILED;
     }
+    signal(SIGPIPE, SIG_IGN); /* libuv writes to sockets whose peer may be gone */
     struct raftlog *log = new_log(options, events, ctx);
     *out = log; /* the owner may be told things, and ask back, before this returns */
     raftlog_node_init(log);

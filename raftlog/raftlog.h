@@ -116,7 +116,8 @@ enum raftlog_error {
 };
 
 /* Opens the directory and starts. On failure [*log] is NULL and [message] (of [message_len] bytes)
- * says what, where and what to do. [events] and all that [options] points to must outlive the log.
+ * says what, where and what to do. SIGPIPE is ignored from now on, process-wide. [events] and all
+ * that [options] points to must outlive the log.
  */
 enum raftlog_error raftlog_open(struct raftlog **log,
                                 const struct raftlog_options *options,
