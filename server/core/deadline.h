@@ -1,7 +1,8 @@
 /* All deadlines of a coordinator in one heap: the shell asks for the next and has one timer.
  *
  * Moving a deadline later is O(1): the heap keeps the old time and puts the entry back when that
- * comes (a heartbeat must not cost a sift). Ties are broken by the order of setting. */
+ * comes (a heartbeat must not cost a sift). Ties are broken by the order in which the entries got
+ * their places, so equal inputs give equal order. */
 #ifndef SERVER_CORE_DEADLINE_H
 #define SERVER_CORE_DEADLINE_H
 
@@ -44,6 +45,10 @@ static inline bool deadline_is_set(const struct deadline *deadline)
 
 /* Fires at most [most] that are due at [now_ms]; true: there may be more. */
 bool deadlines_run(struct deadlines *deadlines, struct coordinator *c, int64_t now_ms, size_t most);
+/* Time stood still for [by_ms] (R9): all of them are due that much later. */
+void deadlines_shift(struct deadlines *deadlines, int64_t by_ms);
+/* Aborts where the heap is not one. */
+void deadlines_check(const struct deadlines *deadlines);
 /* INT64_MAX: none. May be earlier than the earliest real deadline, never later. */
 int64_t deadlines_next(const struct deadlines *deadlines);
 

@@ -49,12 +49,15 @@ void effects_propose(struct effects *effects, uint64_t number, struct span recor
 void effects_log(struct effects *effects, enum effect_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Takes back a proposal; false if it has been taken off the queue already. */
+bool effects_cancel(struct effects *effects, uint64_t number);
+
 /* The next effect, taken off the queue; NULL: none. It stays valid until effects_reset(). */
 struct effect *effects_next(struct effects *effects);
 /* Call it when the queue is empty and all taken effects have been handled. */
 void effects_reset(struct effects *effects);
 
-/* A client's text for a log line: printable ASCII, anything else as \xNN, at most 64 bytes, quoted
+/* A client's text for a log line: printable ASCII, anything else as \xNN, at most 128 bytes, quoted
  * where it holds a blank. In the effects' arena. */
 const char *effect_text(struct effects *effects, struct span text);
 

@@ -6,6 +6,8 @@
 #ifndef SERVER_CORE_INTERNAL_H
 #define SERVER_CORE_INTERNAL_H
 
+#include <stddef.h>
+
 #include "server/core/coordinator.h"
 #include "server/core/deadline.h"
 #include "server/core/effect.h"
@@ -13,6 +15,9 @@
 #include "server/core/state.h"
 
 enum role { ROLE_FOLLOWING, ROLE_SETTLING, ROLE_LEADING };
+
+#define container_of(pointer, type, field) \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, field)))
 
 /* Calls in order of arrival; a call is in at most one list (call->link). */
 struct call_list {
@@ -25,6 +30,13 @@ void call_list_push(struct call_list *list, struct call *call);
 struct call *call_list_pop(struct call_list *list);
 void call_list_remove(struct call_list *list, struct call *call);
 
+/* The soft states of groups that have one (round.h). */
+struct rounds {
+    struct round *first;
+    struct round *dirty; /* to be looked at before this input ends, in order */
+    struct round **dirty_last;
+};
+
 struct coordinator {
     struct coordinator_limits limits;
     uint64_t node_id;
@@ -35,21 +47,30 @@ struct coordinator {
     int64_t now_ms;  /* of the input that is being handled */
     int64_t wall_ms; /* as of the last tick; -1: not to be trusted */
 
-    struct state *state; /* handlers read it through state_*(); only coordinator_apply() changes it */
+    struct state
+        *state; /* handlers read it through state_*(); only coordinator_apply() changes it */
     struct effects effects;
     struct deadlines deadlines;
     struct coordinator_counters counters;
 
     uint64_t next_number; /* of the next proposal; starts at 1 in each term */
-    struct proposal *proposals;
-    struct proposal **proposals_last;
-    struct call_list unsettled; /* wait for the barrier */
+    struct proposals proposals;
+    struct call_list unsettled; /* wait for the barrier; all for the same time */
     size_t parked;              /* calls between request and reply */
     uint64_t next_sequence;
 
+    struct rounds rounds;
     uint64_t takeover_at; /* R1: where the slices over all groups stand */
     bool takeover_pending;
-    struct sweep *sweep;     /* expiry.c */
+    bool is_elected;          /* the barrier of the term has committed */
+    bool has_begun;           /* this term has been LEADING */
+    bool barrier_needed;      /* R9: a fresh proposal of ours must be applied before we serve */
+    uint64_t barrier;         /* its number; 0: none in flight */
+    int64_t barrier_at_ms;    /* when to try again */
+    int64_t frozen_ms;        /* since when no deadline of a group may run (R9); -1: they run */
+    struct verdict *verdicts; /* room for those of one proposal */
+    size_t verdicts_cap;
+    struct sweep *sweep;      /* expiry.c */
     struct roster *announced; /* nodes.c: cards that were heard of */
 };
 
@@ -72,6 +93,10 @@ void create_partitions_handle(struct coordinator *c, struct call *call);
 void coordinator_reply(struct coordinator *c, struct call *call, const void *response);
 /* Runs the call's handler (again): after what it waited for has happened. */
 void coordinator_dispatch(struct coordinator *c, struct call *call);
+/* Parks a call until the node serves. */
+void coordinator_unsettle(struct coordinator *c, struct call *call);
+/* Answers a call that was parked at a leader which leads no more. */
+void coordinator_disown(struct coordinator *c, struct call *call);
 
 /* reply.c: an error for the whole call, in the shape of its API and version (protocol.md C.1, B):
  * per group, per member or per partition where the API has no top-level code. */
@@ -91,7 +116,7 @@ bool round_waits_for_removal(struct coordinator *c,
                              struct call *call);
 /* The member is alive: its session starts anew (join, sync, heartbeat, accepted commit). */
 void round_touch(struct coordinator *c, struct group_slot *slot, const struct member *member);
-/* The group goes: answers what is parked in its round and frees it. */
+/* The group goes: answers what is parked in its round and frees it. A call of state_events. */
 void round_drop(struct coordinator *c, struct group_slot *slot, int16_t error);
 
 /* expiry.c */

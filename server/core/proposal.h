@@ -7,6 +7,7 @@
 #ifndef SERVER_CORE_PROPOSAL_H
 #define SERVER_CORE_PROPOSAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rpc/buf.h"
@@ -23,13 +24,23 @@ typedef void proposal_fn(struct coordinator *c,
                          const struct verdict *verdicts,
                          int count);
 
+/* Answers with [error] what waits for the proposal beside its call. [is_void]: the log refused it,
+ * nothing of it will ever be applied; otherwise its time is up and its outcome unknown, it stays in
+ * the queue. */
+typedef void proposal_give_up_fn(struct coordinator *c,
+                                 struct proposal *proposal,
+                                 int16_t error,
+                                 bool is_void);
+
 struct proposal {
     uint64_t number;
     struct call *call; /* waits for it; NULL: none, or answered meanwhile */
     uint64_t group;    /* the group whose gate it closes (structural decisions); 0: none */
     proposal_fn *done;
-    void *data; /* of [done]'s; in the call's arena, or freed by done and by [drop] */
+    proposal_give_up_fn *give_up; /* may be NULL */
+    void *data;               /* of [done]'s; in the call's arena, or freed by done and by [drop] */
     void (*drop)(void *data); /* frees data if done is never called; may be NULL */
+    int64_t deadline_ms;      /* R11 */
     struct proposal *next;
 };
 
@@ -40,5 +51,30 @@ struct proposal *proposal_make(struct coordinator *c,
                                struct call *call,
                                struct buf *records,
                                proposal_fn *done);
+
+/* ---- For coordinator.c ---- */
+
+/* The proposals of a coordinator, first made first. */
+struct proposals {
+    struct proposal *first;
+    struct proposal **last;
+    struct proposal *due; /* the first whose time is not up; NULL: none */
+};
+
+void proposals_init(struct proposals *proposals);
+/* Number [number] of this term was applied. */
+void proposals_applied(struct coordinator *c,
+                       uint64_t number,
+                       const struct verdict *verdicts,
+                       int count);
+/* The log refused it: its call and what else waits is answered 15 where the log is [full], else 16.
+ * Later ones of the same decision (R8) are taken back: their entries would make no sense. */
+void proposals_refused(struct coordinator *c, uint64_t number, bool full);
+/* R11: answers for those whose time is up. */
+void proposals_expire(struct coordinator *c);
+/* INT64_MAX: none. */
+int64_t proposals_next_deadline(const struct coordinator *c);
+/* Leadership is gone: answers the calls, forgets all. Their outcome stays unknown. */
+void proposals_drop(struct coordinator *c);
 
 #endif
