@@ -55,6 +55,9 @@ static void delete_done(struct coordinator *c,
 {
     struct audit *audit = proposal->data;
     audit_log(c, audit, verdicts, count);
+    for (int r = 0; r < count; r++) {
+        c->counters.groups_deleted += verdicts[r].error == KAFKA_NONE;
+    }
     if (proposal->call != NULL) {
         struct deletion *deletion = audit->decision;
         for (int32_t r = 0; r < count; r++) {

@@ -124,6 +124,7 @@ static void turn_done(struct coordinator *c,
             at++;
         }
         if (group->is_deleted && verdicts[at++].error == 0) {
+            c->counters.groups_deleted++;
             effects_log(&c->effects, EFFECT_INFO, "group_deleted group=%s reason=nothing_left",
                         effect_text(&c->effects, group->name));
         }

@@ -303,6 +303,7 @@ static void commit_done(struct coordinator *c,
         return; /* answered by its deadline; its arena may be gone */
     }
     struct commit *commit = proposal->data;
+    c->counters.groups_created += commit->creates && verdicts[0].id != 0;
     int first = commit->creates ? 1 : 0;
     ensure(count == first + commit->records_count);
     bool is_accepted = false;

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,6 +315,17 @@ static void run_records(struct command *cmd)
     cmd->w->shows_records = span_equal(parse_word(&cmd->p), SPAN_LITERAL("on"));
 }
 
+static void run_logs(struct command *cmd)
+{
+    size_t len = strlen(cmd->p.at);
+    cmd->w->log_events[0] = 0;
+    if (len + 2 > sizeof cmd->w->log_events) {
+        parse_fail(&cmd->p, "too many events");
+    } else if (!span_equal(parse_peek(&cmd->p), SPAN_LITERAL("all"))) {
+        snprintf(cmd->w->log_events, sizeof cmd->w->log_events, "%s ", cmd->p.at - 1);
+    }
+}
+
 static void run_counters(struct command *cmd)
 {
     static const struct {
@@ -397,15 +409,34 @@ static const struct {
     const char *name;
     command_fn *run;
 } commands[] = {
-    {"at", run_at},           {"topic", run_topic},     {"untopic", run_untopic},
-    {"hold", run_hold},       {"commit", run_commit},   {"lose", run_lose},
-    {"flow", run_flow},       {"refuse", run_refuse},   {"depose", run_depose},
-    {"win", run_win},         {"elected", run_elected}, {"takeover", run_takeover},
-    {"leader", run_leader},   {"suspend", run_suspend}, {"stop", run_stop},
-    {"gone", run_gone},       {"card", run_card},       {"nodes", run_nodes},
-    {"wall", run_wall},       {"freeze", run_freeze},   {"thaw", run_thaw},
-    {"restart", run_restart}, {"records", run_records}, {"counters", run_counters},
+    /* clang-format off */
+    {"at", run_at},
+    {"topic", run_topic},
+    {"untopic", run_untopic},
+    {"hold", run_hold},
+    {"commit", run_commit},
+    {"lose", run_lose},
+    {"flow", run_flow},
+    {"refuse", run_refuse},
+    {"depose", run_depose},
+    {"win", run_win},
+    {"elected", run_elected},
+    {"takeover", run_takeover},
+    {"leader", run_leader},
+    {"suspend", run_suspend},
+    {"stop", run_stop},
+    {"gone", run_gone},
+    {"card", run_card},
+    {"nodes", run_nodes},
+    {"wall", run_wall},
+    {"freeze", run_freeze},
+    {"thaw", run_thaw},
+    {"restart", run_restart},
+    {"records", run_records},
+    {"counters", run_counters},
     {"parked", run_parked},
+    {"logs", run_logs},
+    /* clang-format on */
 };
 
 /* "commit" and "commit 3" are commands, "commit c1 …" is a request. */

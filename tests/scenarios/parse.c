@@ -67,8 +67,12 @@ bool parse_is_number(struct span word, int64_t *number)
         return false;
     }
     memcpy(text, word.data, word.len);
-    *number = strtoll(text, &end, 10);
-    return *end == 0;
+    int64_t value = strtoll(text, &end, 10);
+    if (*end != 0) {
+        return false;
+    }
+    *number = value;
+    return true;
 }
 
 static bool take(struct parser *p, char ch)

@@ -195,6 +195,9 @@ static bool is_shown(const struct kafka_field *f, int version, const uint8_t *va
     if (!value_is_on_wire(f, version) || (f->tag >= 0 && value_is_initial(f, value))) {
         return false;
     }
+    if (strcmp(f->name, "authorized_operations") == 0 && value_is_initial(f, value)) {
+        return false;
+    }
     if (strcmp(f->name, "throttle_time_ms") == 0 && value_load(f->kind, value + f->offset) == 0) {
         return false;
     }

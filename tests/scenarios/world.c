@@ -146,10 +146,17 @@ static void handle_propose(struct world *w, int node, const struct effect *effec
     push(&w->held, &w->held_count, entry);
 }
 
+static bool is_wanted(const struct world *w, const char *line)
+{
+    char event[80];
+    snprintf(event, sizeof event, " %.*s ", (int)strcspn(line, " "), line);
+    return w->log_events[0] == 0 || strstr(w->log_events, event) != NULL;
+}
+
 static void handle_log(struct world *w, int node, const struct effect *effect)
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
-    if (w->is_quiet || effect->level == EFFECT_DEBUG) {
+    if (w->is_quiet || effect->level == EFFECT_DEBUG || !is_wanted(w, effect->line)) {
         return;
     }
     print_format(&w->out, "%" PRId64 " ", w->now_ms);

@@ -63,7 +63,8 @@ struct world {
     uint64_t frozen_index;
 
     bool shows_records;
-    bool is_quiet; /* nothing is printed */
+    bool is_quiet;        /* nothing is printed */
+    char log_events[512]; /* " NAME NAME ": only those are printed; "": all */
     struct names *names;
     struct buf out;
     char error[300]; /* "": all is well */
