@@ -7,7 +7,7 @@
  * The leader takes every request that is readable, sends the batch to both followers, writes it to
  * its own file and answers when it and one follower have it on disk. Files are zero-filled before
  * and written with O_DIRECT and O_DSYNC, which is the fastest way to be durable. A reply is 37
- * bytes, as OffsetCommit's for one partition: the correlation id, the rest zero. */
+ * bytes, as OffsetCommit's for one partition, but says nothing: a list of no topics. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +26,13 @@ enum {
     FILE_BYTES = 64 << 20,
     BLOCK_BYTES = 4096,
     BATCH_BYTES = 8 << 20,
-    CLIENTS_MAX = 4096, /* of one turn */
     INPUT_BYTES = 16384,
+    TURN_MAX =
+        BATCH_BYTES / INPUT_BYTES, /* clients of one turn: what they send fits into a batch */
     HEADER_BYTES = 12,
     REPLY_BYTES = 37,
     REPLIES_MAX = INPUT_BYTES / HEADER_BYTES,
+    NO_TOPICS_AT = 13, /* in the reply: 1 is a list without elements */
     FOLLOWERS = 2,
 };
 
@@ -241,6 +243,7 @@ static void answer(struct client *client)
         memset(reply, 0, REPLY_BYTES);
         reply[3] = REPLY_BYTES - 4;
         memcpy(reply + 4, &client->correlation_ids[i], 4);
+        reply[NO_TOPICS_AT] = 1;
     }
     write_all(client->fd, replies, client->pending * REPLY_BYTES);
     client->pending = 0;
@@ -262,48 +265,66 @@ static void wait_for_one(const int followers[FOLLOWERS], uint64_t acks[FOLLOWERS
     }
 }
 
+/* Of one turn: the clients whose requests are in the batch. */
+struct turn {
+    struct client *waiting[TURN_MAX];
+    size_t waiting_count;
+    size_t len; /* of the batch */
+};
+
+static void gather(struct turn *turn,
+                   const struct epoll_event *events,
+                   int count,
+                   int listener,
+                   int epoll)
+{
+    turn->waiting_count = 0;
+    turn->len = 0;
+    for (int i = 0; i < count; i++) {
+        struct client *client = events[i].data.ptr;
+        if (client == NULL) {
+            accept_client(listener, epoll);
+            continue;
+        }
+        size_t before = turn->len;
+        turn->len = read_client(client, before);
+        if (turn->len > before) {
+            turn->waiting[turn->waiting_count++] = client;
+        }
+    }
+}
+
+static void replicate(const int followers[FOLLOWERS], size_t len)
+{
+    uint32_t prefix = (uint32_t)len;
+    for (int i = 0; i < FOLLOWERS; i++) {
+        if (!write_all(followers[i], &prefix, sizeof prefix) ||
+            !write_all(followers[i], batch, len)) {
+            exit(0);
+        }
+    }
+}
+
 static _Noreturn void lead(struct disk disk, const char *port, const int followers[FOLLOWERS])
 {
-    static struct epoll_event events[CLIENTS_MAX];
-    static struct client *waiting[CLIENTS_MAX];
+    static struct epoll_event events[TURN_MAX];
+    static struct turn turn;
     uint64_t acks[FOLLOWERS] = {0};
     uint64_t batches = 0;
     int listener = listen_on(port);
     int epoll = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
-    /* A turn takes no more than fits into a batch. */
-    int turn_max = BATCH_BYTES / INPUT_BYTES;
     for (;;) {
-        int count = epoll_wait(epoll, events, turn_max, -1);
-        size_t waiting_count = 0;
-        size_t len = 0;
-        for (int i = 0; i < count; i++) {
-            struct client *client = events[i].data.ptr;
-            if (client == NULL) {
-                accept_client(listener, epoll);
-                continue;
-            }
-            size_t before = len;
-            len = read_client(client, len);
-            if (len > before) {
-                waiting[waiting_count++] = client;
-            }
-        }
-        if (len == 0) {
+        gather(&turn, events, epoll_wait(epoll, events, TURN_MAX, -1), listener, epoll);
+        if (turn.len == 0) {
             continue;
         }
-        uint32_t prefix = (uint32_t)len;
-        for (int i = 0; i < FOLLOWERS; i++) {
-            if (!write_all(followers[i], &prefix, sizeof prefix) ||
-                !write_all(followers[i], batch, len)) {
-                exit(0);
-            }
-        }
-        write_batch(&disk, len);
+        replicate(followers, turn.len);
+        write_batch(&disk, turn.len);
         wait_for_one(followers, acks, ++batches);
-        for (size_t i = 0; i < waiting_count; i++) {
-            answer(waiting[i]);
+        for (size_t i = 0; i < turn.waiting_count; i++) {
+            answer(turn.waiting[i]);
         }
     }
 }
