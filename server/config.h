@@ -80,8 +80,8 @@ void config_error(struct buf *errors, const char *format, ...)
  * must be initialised. */
 enum config_action config_load(struct config *config,
                                int argc,
-                               char *const *argv,
-                               char *const *environment,
+                               const char *const *argv,
+                               const char *const *environment,
                                struct buf *errors);
 
 /* The text of a file, as config_load() reads it; [name] is for messages. */

@@ -158,7 +158,9 @@ static void report_misspelt(const char *name, size_t len, struct buf *errors)
     }
 }
 
-static void load_environment(struct config *config, char *const *environment, struct buf *errors)
+static void load_environment(struct config *config,
+                             const char *const *environment,
+                             struct buf *errors)
 {
     for (; *environment != NULL; environment++) {
         const char *name = *environment;
@@ -221,7 +223,7 @@ static bool find_action(struct span name, enum config_action *action)
  * not NULL. The first pass finds the file, the second, after the file, the keys. */
 static enum config_action walk_arguments(struct config *config,
                                          int argc,
-                                         char *const *argv,
+                                         const char *const *argv,
                                          const char **file,
                                          struct buf *errors)
 {
@@ -253,8 +255,8 @@ static enum config_action walk_arguments(struct config *config,
 
 enum config_action config_load(struct config *config,
                                int argc,
-                               char *const *argv,
-                               char *const *environment,
+                               const char *const *argv,
+                               const char *const *environment,
                                struct buf *errors)
 {
     const char *file = NULL;

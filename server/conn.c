@@ -126,16 +126,8 @@ bool conn_may_read(struct conn *conn)
     if (conn->is_closed || conn->is_ending || is_paused(conn)) {
         return false;
     }
-    if (conn->pending >= conns->limits.pipeline_max) {
-        if (conn->is_reading) {
-            conns->counters.limit_pipeline++;
-            log_limited(&conns->rates.limit_pipeline, LOG_LEVEL_INFO,
-                        "limit key=connection.max.pipelined.requests effect=not-read client=%s",
-                        conn->client_host);
-        }
-        return false;
-    }
-    return conn->unsent < conns->limits.unsent_bytes_max;
+    return conn->pending < conns->limits.pipeline_max &&
+           conn->unsent < conns->limits.unsent_bytes_max;
 }
 
 static void close_oversized(struct conn *conn, int32_t claim)
@@ -201,6 +193,26 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer);
 
+/* It may not read; why? is_paused() counts its own case. */
+static void count_stop(const struct conn *conn)
+{
+    struct conns *conns = conn->conns;
+    if (conn->is_ending || conn->is_paused) {
+        return;
+    }
+    if (conn->unsent >= conns->limits.unsent_bytes_max) {
+        conns->counters.limit_unsent++;
+        log_limited(&conns->rates.limit_unsent, LOG_LEVEL_INFO,
+                    "limit key=connection.max.unsent.bytes effect=not-read client=%s unsent=%zu",
+                    conn->client_host, conn->unsent);
+    } else {
+        conns->counters.limit_pipeline++;
+        log_limited(&conns->rates.limit_pipeline, LOG_LEVEL_INFO,
+                    "limit key=connection.max.pipelined.requests effect=not-read client=%s",
+                    conn->client_host);
+    }
+}
+
 static void set_reading(struct conn *conn)
 {
     if (conn->is_closed) {
@@ -213,6 +225,7 @@ static void set_reading(struct conn *conn)
             conn_close(conn);
         }
     } else if (!may && conn->is_reading) {
+        count_stop(conn);
         uv_read_stop((uv_stream_t *)&conn->tcp);
         conn->is_reading = false;
     }

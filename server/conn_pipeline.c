@@ -181,18 +181,6 @@ static bool may_start(struct conn *conn)
                                    request_peek_key(next) == API_OffsetCommit);
 }
 
-static void count_unsent(struct conn *conn)
-{
-    struct conns *conns = conn->conns;
-    if (conn->todo == NULL || conn->unsent < conns->limits.unsent_bytes_max || conn->is_closed) {
-        return;
-    }
-    conns->counters.limit_unsent++;
-    log_limited(&conns->rates.limit_unsent, LOG_LEVEL_INFO,
-                "limit key=connection.max.unsent.bytes effect=waits client=%s unsent=%zu",
-                conn->client_host, conn->unsent);
-}
-
 void conn_pump(struct conn *conn)
 {
     struct conns *conns = conn->conns;
@@ -215,7 +203,6 @@ void conn_pump(struct conn *conn)
             conn_release(conn->first);
         }
     }
-    count_unsent(conn);
     conn->is_pumping = false;
 }
 

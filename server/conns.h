@@ -38,20 +38,20 @@ struct conns_limits {
 };
 
 /* X(name, help): what the metrics page shows later; the help of a limit begins with its key. */
-#define CONNS_COUNTERS(X)                                                                      \
-    X(accepted, "connections accepted")                                                        \
-    X(closed, "connections closed, by either side")                                            \
-    X(requests, "requests read")                                                               \
-    X(accept_failed, "connections that the operating system would not hand over")              \
-    X(limit_connections, "max.connections: connections refused")                               \
-    X(limit_per_ip, "max.connections.per.ip: connections refused")                             \
-    X(limit_descriptors, "open files: connections refused because few are left")               \
-    X(limit_request_bytes, "socket.request.max.bytes: connections closed")                     \
-    X(limit_idle, "connections.max.idle.ms: connections closed")                               \
-    X(limit_pipeline, "connection.max.pipelined.requests: times reading stopped")              \
-    X(limit_unsent, "connection.max.unsent.bytes: times a slow reader's requests had to wait") \
-    X(limit_budget_paused, "queued.max.bytes: times reading stopped")                          \
-    X(limit_budget_closed, "queued.max.bytes: connections closed")                             \
+#define CONNS_COUNTERS(X)                                                         \
+    X(accepted, "connections accepted")                                           \
+    X(closed, "connections closed, by either side")                               \
+    X(requests, "requests read")                                                  \
+    X(accept_failed, "connections that the operating system would not hand over") \
+    X(limit_connections, "max.connections: connections refused")                  \
+    X(limit_per_ip, "max.connections.per.ip: connections refused")                \
+    X(limit_descriptors, "open files: connections refused because few are left")  \
+    X(limit_request_bytes, "socket.request.max.bytes: connections closed")        \
+    X(limit_idle, "connections.max.idle.ms: connections closed")                  \
+    X(limit_pipeline, "connection.max.pipelined.requests: times reading stopped") \
+    X(limit_unsent, "connection.max.unsent.bytes: times reading stopped")         \
+    X(limit_budget_paused, "queued.max.bytes: times reading stopped")             \
+    X(limit_budget_closed, "queued.max.bytes: connections closed")                \
     X(bad_requests, "connections closed for a request that cannot be read or is not served")
 
 struct conns_counters {

@@ -16,7 +16,7 @@ bool hint_is_due(struct hints *hints, int64_t now_ms, const char *event, struct 
     uint64_t subject = hash_bytes(0xcbf29ce484222325U, event, strlen(event) + 1);
     subject = hash_bytes(subject, key.data, key.len) | 1;
     /* A subject that takes another's place makes that one due again, which costs a line at most. */
-    size_t at = (size_t)(subject >> 32) % HINT_SUBJECTS;
+    size_t at = (size_t)(subject ^ subject >> 20 ^ subject >> 40) % HINT_SUBJECTS;
     if (hints->recent[at].subject == subject && now_ms - hints->recent[at].at_ms < HINT_PERIOD_MS) {
         return false;
     }

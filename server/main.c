@@ -71,7 +71,8 @@ int main(int argc, char **argv)
     setenv("UV_THREADPOOL_SIZE", THREADS, 0);
     ensure_set_hook(on_broken_invariant);
     config_init(&config);
-    enum config_action action = config_load(&config, argc, argv, environ, &errors);
+    enum config_action action = config_load(&config, argc, (const char *const *)argv,
+                                            (const char *const *)environ, &errors);
     if (action == CONFIG_RUN || action == CONFIG_CHECK) {
         config_check(&config, &errors);
     }

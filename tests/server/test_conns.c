@@ -1,0 +1,639 @@
+/* Connections on a real socket, with the test in the place of dispatch. */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "rpc/codec.h"
+#include "rpc/frame.h"
+#include "server/conn.h"
+#include "server/conns.h"
+
+enum { RUNNING_MAX = 64, REPLY_BYTES = 10 };
+
+static uv_loop_t loop;
+static uv_tcp_t server;
+static struct conns conns;
+static struct conns_limits limits;
+static uint16_t port;
+
+/* What has been handed to the test, in order. */
+static struct request *running[RUNNING_MAX];
+static size_t started;
+static size_t gone;
+static bool answers_at_once;
+static bool keeps_none;     /* too many for [running] */
+static int32_t hold_ms;     /* of Fetch */
+static int16_t refused_key; /* -1: none */
+
+static void answer(size_t i)
+{
+    static const struct heartbeat_response heartbeat;
+    static const struct offset_commit_response commit;
+    static const struct fetch_response fetch;
+    struct request *request = running[i];
+    running[i] = NULL;
+    switch (request->call.api_key) {
+        case API_Heartbeat:
+            conn_reply(request, &heartbeat);
+            break;
+        case API_OffsetCommit:
+            conn_reply(request, &commit);
+            break;
+        default:
+            conn_hold(request, &fetch, hold_ms);
+            break;
+    }
+}
+
+static void on_request(void *ctx, struct request *request)
+{
+    struct reader reader = reader_of(
+        span_of(request->frame.data + FRAME_PREFIX_BYTES, request->frame.len - FRAME_PREFIX_BYTES));
+    struct request_header header;
+    (void)ctx;
+    cr_assert_eq(frame_read_header(&reader, &header, &request->api), CODEC_OK);
+    request->call = (struct call){
+        .api_key = header.api_key, .api_version = header.api_version, .arena = &request->arena};
+    request->correlation_id = header.correlation_id;
+    started = keeps_none ? 0 : started;
+    cr_assert_lt(started, RUNNING_MAX);
+    running[started++] = request;
+    if (header.api_key == refused_key) {
+        running[started - 1] = NULL;
+        conn_refuse(request);
+    } else if (answers_at_once || header.api_key == API_Fetch) {
+        answer(started - 1);
+    }
+}
+
+static void on_gone(void *ctx, struct request *request)
+{
+    (void)ctx;
+    cr_assert_null(request->conn);
+    gone++;
+}
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+    cr_assert_eq(status, 0);
+    conns_accept(&conns, stream, SPAN_LITERAL("TEST"));
+}
+
+static void set_up(void)
+{
+    limits = (struct conns_limits){
+        .request_bytes_max = 1 << 20,
+        .connections_max = 100,
+        .connections_per_ip_max = 100,
+        .pipeline_max = 8,
+        .unsent_bytes_max = 1 << 20,
+        .queued_bytes_max = 1 << 20,
+        .idle_ms = 60000,
+        .descriptors_max = 1 << 20,
+    };
+    refused_key = -1;
+}
+
+/* After the test has changed [limits]. */
+static void begin(void)
+{
+    static const struct conns_events events = {on_request, on_gone};
+    struct sockaddr_in address;
+    int len = sizeof address;
+    log_set_level(LOG_LEVEL_ERROR);
+    cr_assert_eq(uv_loop_init(&loop), 0);
+    conns_init(&conns, &loop, &limits, &events, NULL);
+    uv_ip4_addr("127.0.0.1", 0, &address);
+    uv_tcp_init(&loop, &server);
+    uv_tcp_bind(&server, (struct sockaddr *)&address, 0);
+    cr_assert_eq(uv_listen((uv_stream_t *)&server, 128, on_connection), 0);
+    uv_tcp_getsockname(&server, (struct sockaddr *)&address, &len);
+    port = ntohs(address.sin_port);
+}
+
+static void turn(void)
+{
+    for (int i = 0; i < 4; i++) {
+        uv_run(&loop, UV_RUN_NOWAIT);
+        conns_end_turn(&conns);
+    }
+}
+
+static void turn_for(int64_t ms)
+{
+    uint64_t end = uv_hrtime() + (uint64_t)ms * 1000000;
+    while (uv_hrtime() < end) {
+        turn();
+        usleep(1000);
+    }
+}
+
+static void end(void)
+{
+    conns_close_all(&conns);
+    for (size_t i = 0; i < started; i++) {
+        if (running[i] != NULL) {
+            answer(i);
+        }
+    }
+    turn();
+    conns_close(&conns);
+    uv_close((uv_handle_t *)&server, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    cr_assert_eq(uv_loop_close(&loop), 0);
+}
+
+TestSuite(conns, .init = set_up);
+
+static int dial(void)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    turn();
+    return fd;
+}
+
+static void put_request(struct buf *out, int16_t key, int16_t version, int32_t correlation_id)
+{
+    buf_put_be32(out, 10);
+    buf_put_be16(out, (uint16_t)key);
+    buf_put_be16(out, (uint16_t)version);
+    buf_put_be32(out, (uint32_t)correlation_id);
+    buf_put_be16(out, 0xffff);
+}
+
+static void send_all(int fd, const struct buf *bytes)
+{
+    cr_assert_eq(send(fd, bytes->data, bytes->len, 0), (ssize_t)bytes->len);
+}
+
+/* Requests of these keys, numbered from [first], in one piece. */
+static void ask(int fd, int32_t first, size_t count, const int16_t *keys)
+{
+    struct buf bytes = BUF_EMPTY;
+    for (size_t i = 0; i < count; i++) {
+        put_request(&bytes, keys[i], keys[i] == API_Fetch ? 4 : 1, first + (int32_t)i);
+    }
+    send_all(fd, &bytes);
+    buf_close(&bytes);
+    turn();
+}
+
+static void ask_heartbeats(int fd, int32_t first, size_t count)
+{
+    int16_t keys[RUNNING_MAX];
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = API_Heartbeat;
+    }
+    ask(fd, first, count, keys);
+}
+
+/* The correlation id of the next reply; -1: none has arrived; -2: the end of the connection. */
+static int32_t next_reply(int fd)
+{
+    uint8_t head[8];
+    ssize_t got = recv(fd, head, sizeof head, MSG_DONTWAIT);
+    if (got <= 0) {
+        return got == 0 ? -2 : errno == EAGAIN ? -1 : -2;
+    }
+    cr_assert_eq(got, (ssize_t)sizeof head);
+    struct reader r = reader_of(span_of(head, sizeof head));
+    uint32_t size = reader_be32(&r);
+    uint8_t rest[256];
+    cr_assert_eq(recv(fd, rest, size - 4, MSG_DONTWAIT), (ssize_t)size - 4);
+    return (int32_t)reader_be32(&r);
+}
+
+static struct conn *only_conn(void)
+{
+    cr_assert_eq(conns.count, 1);
+    return conns.first;
+}
+
+Test(conns, one_request)
+{
+    begin();
+    int fd = dial();
+    ask_heartbeats(fd, 7, 1);
+    cr_assert_eq(started, 1);
+    cr_assert_eq(next_reply(fd), -1);
+    answer(0);
+    turn();
+    cr_assert_eq(next_reply(fd), 7);
+    close(fd);
+    turn();
+    cr_assert_eq(conns.count, 0);
+    cr_assert_eq(conns.counters.closed, 1);
+    end();
+}
+
+/* R12. */
+Test(conns, commits_run_together_and_all_else_waits)
+{
+    static const int16_t keys[] = {API_OffsetCommit, API_OffsetCommit, API_Heartbeat,
+                                   API_OffsetCommit};
+    begin();
+    int fd = dial();
+    ask(fd, 1, 4, keys);
+    cr_assert_eq(started, 2);
+    answer(1);
+    turn();
+    cr_assert_eq(next_reply(fd), -1, "a reply overtook an earlier one");
+    cr_assert_eq(started, 2);
+    answer(0);
+    turn();
+    cr_assert_eq(next_reply(fd), 1);
+    cr_assert_eq(next_reply(fd), 2);
+    cr_assert_eq(started, 3, "the heartbeat starts, the commit behind it does not");
+    answer(2);
+    turn();
+    cr_assert_eq(started, 4);
+    answer(3);
+    turn();
+    cr_assert_eq(next_reply(fd), 3);
+    cr_assert_eq(next_reply(fd), 4);
+    close(fd);
+    end();
+}
+
+Test(conns, held_reply_leaves_in_time)
+{
+    static const int16_t fetch[] = {API_Fetch};
+    begin();
+    hold_ms = 60;
+    int fd = dial();
+    ask(fd, 1, 1, fetch);
+    turn_for(20);
+    cr_assert_eq(next_reply(fd), -1);
+    turn_for(80);
+    cr_assert_eq(next_reply(fd), 1);
+    close(fd);
+    end();
+}
+
+Test(conns, held_reply_leaves_when_a_request_waits)
+{
+    static const int16_t fetch[] = {API_Fetch};
+    begin();
+    hold_ms = 60000;
+    int fd = dial();
+    ask(fd, 1, 1, fetch);
+    cr_assert_eq(next_reply(fd), -1);
+    ask_heartbeats(fd, 2, 1);
+    cr_assert_eq(next_reply(fd), 1);
+    cr_assert_eq(next_reply(fd), -1);
+    answer(1);
+    turn();
+    cr_assert_eq(next_reply(fd), 2);
+    /* Both in one piece. */
+    static const int16_t both[] = {API_Fetch, API_Heartbeat};
+    ask(fd, 3, 2, both);
+    cr_assert_eq(next_reply(fd), 3);
+    close(fd);
+    end();
+}
+
+Test(conns, held_replies_leave_when_the_node_stops)
+{
+    static const int16_t fetch[] = {API_Fetch};
+    begin();
+    hold_ms = 60000;
+    int fd = dial();
+    ask(fd, 1, 1, fetch);
+    conns_stop_holding(&conns);
+    turn();
+    cr_assert_eq(next_reply(fd), 1);
+    ask(fd, 2, 1, fetch);
+    cr_assert_eq(next_reply(fd), 2);
+    conns_finish(&conns);
+    turn();
+    cr_assert_eq(next_reply(fd), -2);
+    cr_assert_eq(conns.count, 0);
+    close(fd);
+    end();
+}
+
+Test(conns, pipeline_limit)
+{
+    begin();
+    int fd = dial();
+    ask_heartbeats(fd, 1, limits.pipeline_max - 1);
+    cr_assert(only_conn()->is_reading);
+    cr_assert_eq(conns.counters.limit_pipeline, 0);
+    ask_heartbeats(fd, (int32_t)limits.pipeline_max, 1);
+    cr_assert_eq(only_conn()->pending, limits.pipeline_max);
+    cr_assert_not(only_conn()->is_reading);
+    cr_assert_eq(conns.counters.limit_pipeline, 1);
+    ask_heartbeats(fd, (int32_t)limits.pipeline_max + 1, 3);
+    cr_assert_eq(only_conn()->pending, limits.pipeline_max);
+    answers_at_once = true;
+    answer(0);
+    turn();
+    for (int32_t i = 1; i <= (int32_t)limits.pipeline_max + 3; i++) {
+        cr_assert_eq(next_reply(fd), i);
+    }
+    cr_assert(only_conn()->is_reading);
+    close(fd);
+    end();
+}
+
+/* More than the limit in one piece: what is not taken yet is kept, in order. */
+Test(conns, pipeline_in_one_piece)
+{
+    begin();
+    int fd = dial();
+    ask_heartbeats(fd, 1, 20);
+    cr_assert_eq(only_conn()->pending, limits.pipeline_max);
+    cr_assert_eq(started, 1);
+    answers_at_once = true;
+    answer(0);
+    turn();
+    for (int32_t i = 1; i <= 20; i++) {
+        cr_assert_eq(next_reply(fd), i);
+    }
+    cr_assert_eq(conns.requests.in_use, 0);
+    cr_assert_eq(conns.budget.used, 0);
+    close(fd);
+    end();
+}
+
+Test(conns, unsent_limit)
+{
+    limits.unsent_bytes_max = 4 * REPLY_BYTES;
+    begin();
+    answers_at_once = true;
+    int fd = dial();
+    struct buf bytes = BUF_EMPTY;
+    for (int32_t i = 1; i <= 6; i++) {
+        put_request(&bytes, API_Heartbeat, 0, i);
+    }
+    send_all(fd, &bytes);
+    buf_close(&bytes);
+    while (started == 0) {
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+    cr_assert_eq(started, 4, "before anything leaves");
+    cr_assert_eq(conns.counters.limit_unsent, 1);
+    turn();
+    cr_assert_eq(started, 6);
+    for (int32_t i = 1; i <= 6; i++) {
+        cr_assert_eq(next_reply(fd), i);
+    }
+    close(fd);
+    end();
+}
+
+/* A frame of [claim] bytes of which [sent] are sent. */
+static void send_part(int fd, uint32_t claim, size_t sent)
+{
+    struct buf bytes = BUF_EMPTY;
+    buf_put_be32(&bytes, claim);
+    memset(buf_reserve(&bytes, sent), 0, sent);
+    bytes.len += sent;
+    send_all(fd, &bytes);
+    buf_close(&bytes);
+    turn();
+}
+
+Test(conns, request_bytes_limit)
+{
+    begin();
+    int fd = dial();
+    send_part(fd, (uint32_t)limits.request_bytes_max, 8);
+    cr_assert_eq(next_reply(fd), -1);
+    cr_assert_eq(conns.count, 1);
+    int over = dial();
+    send_part(over, (uint32_t)limits.request_bytes_max + 1, 0);
+    cr_assert_eq(next_reply(over), -2);
+    cr_assert_eq(conns.counters.limit_request_bytes, 1);
+    int huge = dial();
+    send_part(huge, 2147483647, 100);
+    cr_assert_eq(next_reply(huge), -2);
+    cr_assert_eq(conns.count, 1);
+    close(fd);
+    close(over);
+    close(huge);
+    end();
+}
+
+/* Half-sent frames beyond the budget: the holders are not read from, then the largest is closed;
+ * a small client is served all the time. */
+Test(conns, budget_of_half_sent_frames)
+{
+    limits.queued_bytes_max = 200000;
+    limits.idle_ms = 400; /* a sweep every 50 ms */
+    begin();
+    answers_at_once = true;
+    int large = dial();
+    int larger = dial();
+    int small = dial();
+    send_part(large, 900000, 60000);
+    cr_assert_eq(conns.counters.limit_budget_paused, 0);
+    send_part(larger, 900000, 100000);
+    send_part(larger, 900000, 100000);
+    cr_assert(budget_is_over(&conns.budget));
+    cr_assert_gt(conns.counters.limit_budget_paused, 0);
+    ask_heartbeats(small, 1, 1);
+    cr_assert_eq(next_reply(small), 1);
+    turn_for(150);
+    cr_assert_eq(next_reply(larger), -2, "the largest holder is closed");
+    cr_assert_eq(next_reply(large), -1);
+    cr_assert_eq(conns.counters.limit_budget_closed, 1);
+    cr_assert_not(budget_is_over(&conns.budget));
+    ask_heartbeats(small, 2, 1);
+    cr_assert_eq(next_reply(small), 2);
+    close(large);
+    close(larger);
+    close(small);
+    end();
+}
+
+Test(conns, budget_is_given_back)
+{
+    begin();
+    int fd = dial();
+    send_part(fd, 100000, 50000);
+    cr_assert_gt(conns.budget.used, 50000);
+    ask_heartbeats(dial(), 1, 1);
+    close(fd);
+    turn();
+    cr_assert_lt(conns.budget.used, 5000);
+    conns_close_all(&conns);
+    cr_assert_gt(conns.budget.used, 0, "a running request stays on the budget");
+    answer(0);
+    cr_assert_eq(conns.budget.used, 0);
+    end();
+}
+
+Test(conns, connections_limit)
+{
+    limits.connections_max = 3;
+    begin();
+    int fds[4];
+    for (int i = 0; i < 3; i++) {
+        fds[i] = dial();
+    }
+    cr_assert_eq(conns.counters.limit_connections, 0);
+    fds[3] = dial();
+    cr_assert_eq(next_reply(fds[3]), -2);
+    cr_assert_eq(conns.counters.limit_connections, 1);
+    cr_assert_eq(conns.count, 3);
+    close(fds[0]);
+    turn();
+    int again = dial();
+    cr_assert_eq(next_reply(again), -1);
+    end();
+}
+
+Test(conns, connections_per_address_limit)
+{
+    limits.connections_per_ip_max = 2;
+    begin();
+    int first = dial();
+    dial();
+    cr_assert_eq(conns.counters.limit_per_ip, 0);
+    int third = dial();
+    cr_assert_eq(next_reply(third), -2);
+    cr_assert_eq(conns.counters.limit_per_ip, 1);
+    close(first);
+    turn();
+    cr_assert_eq(next_reply(dial()), -1);
+    end();
+}
+
+Test(conns, descriptors_limit)
+{
+    limits.descriptors_max = 0;
+    begin();
+    cr_assert_eq(next_reply(dial()), -2);
+    cr_assert_eq(conns.counters.limit_descriptors, 1);
+    end();
+}
+
+Test(conns, idle_limit)
+{
+    limits.idle_ms = 100;
+    begin();
+    int idle = dial();
+    int half = dial();
+    int busy = dial();
+    send_part(half, 1000, 10);
+    ask_heartbeats(busy, 1, 1);
+    turn_for(60);
+    cr_assert_eq(next_reply(idle), -1);
+    turn_for(150);
+    cr_assert_eq(next_reply(idle), -2);
+    cr_assert_eq(next_reply(half), -2);
+    cr_assert_eq(next_reply(busy), -1, "a request is in progress");
+    cr_assert_eq(conns.counters.limit_idle, 2);
+    answer(0);
+    turn_for(20);
+    cr_assert_eq(next_reply(busy), 1);
+    turn_for(250);
+    cr_assert_eq(next_reply(busy), -2);
+    end();
+}
+
+Test(conns, refusal_comes_after_earlier_replies)
+{
+    static const int16_t keys[] = {API_OffsetCommit, API_Heartbeat, API_OffsetCommit};
+    begin();
+    refused_key = API_Heartbeat;
+    int fd = dial();
+    ask(fd, 1, 3, keys);
+    cr_assert_eq(started, 1);
+    answer(0);
+    turn();
+    cr_assert_eq(next_reply(fd), 1);
+    cr_assert_eq(next_reply(fd), -2);
+    cr_assert_eq(started, 2, "nothing behind it is begun");
+    cr_assert_eq(conns.count, 0);
+    end();
+}
+
+Test(conns, requests_of_a_lost_connection)
+{
+    static const int16_t keys[] = {API_OffsetCommit, API_OffsetCommit, API_Heartbeat};
+    begin();
+    int fd = dial();
+    ask(fd, 1, 3, keys);
+    cr_assert_eq(started, 2);
+    answer(1);
+    close(fd);
+    turn();
+    cr_assert_eq(conns.count, 0);
+    cr_assert_eq(gone, 1);
+    cr_assert_eq(conns.requests.in_use, 1);
+    answer(0);
+    cr_assert_eq(conns.requests.in_use, 0);
+    end();
+}
+
+/* A slow reader: what the socket does not take stays in order. */
+Test(conns, slow_reader)
+{
+    begin();
+    answers_at_once = true;
+    keeps_none = true;
+    int fd = dial();
+    int small = 4096;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    int32_t asked = 0;
+    int32_t seen = 0;
+    for (int round = 0; round < 2000; round++) {
+        struct buf bytes = BUF_EMPTY;
+        for (int i = 0; i < 50; i++) {
+            put_request(&bytes, API_Heartbeat, 0, ++asked);
+        }
+        send_all(fd, &bytes);
+        buf_close(&bytes);
+        turn();
+        if (round % 500 == 499) {
+            for (int32_t id; (id = next_reply(fd)) >= 0; turn()) {
+                cr_assert_eq(id, ++seen);
+            }
+        }
+    }
+    for (int i = 0; i < 1000 && seen < asked; i++) {
+        turn_for(1);
+        for (int32_t id; (id = next_reply(fd)) >= 0;) {
+            cr_assert_eq(id, ++seen);
+        }
+    }
+    cr_assert_eq(seen, asked);
+    cr_assert_eq(only_conn()->unsent, 0);
+    cr_assert_eq(conns.budget.used, 0);
+    end();
+}
+
+/* Nothing is allocated for a request in steady use: request and buffer are those of before. */
+Test(conns, memory_is_reused)
+{
+    begin();
+    int fd = dial();
+    struct request *first = NULL;
+    struct outbuf *buffer = NULL;
+    answers_at_once = true;
+    for (int32_t i = 1; i <= 10; i++) {
+        started = 0;
+        ask_heartbeats(fd, i, 1);
+        cr_assert_eq(next_reply(fd), i);
+        if (i == 1) {
+            first = conns.requests.first;
+            buffer = conns.outbufs.first;
+        }
+        cr_assert_eq(conns.requests.first, first);
+        cr_assert_eq(conns.requests.count, 1);
+        cr_assert_eq(conns.outbufs.first, buffer);
+        cr_assert_eq(conns.outbufs.count, 1);
+        cr_assert_eq(inbox_bytes(&only_conn()->inbox), 0);
+        cr_assert_null(only_conn()->outbox.filling);
+    }
+    end();
+}
