@@ -1,6 +1,7 @@
 /* Frozen facts to bytes. Runs beside apply: it touches what the freeze holds and nothing else. */
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
+#include "server/core/hash.h"
 #include "server/core/snapshot.h"
 #include "server/core/state_internal.h"
 
@@ -173,6 +174,7 @@ void state_encode(void *frozen, struct buf *out)
 {
     const struct frozen *facts = frozen;
     struct encoding e = {.out = out};
+    size_t start = out->len;
     arena_init(&e.arena, SIZE_MAX);
     buf_append(out, SNAPSHOT_MAGIC, SNAPSHOT_MAGIC_BYTES);
     buf_put_u8(out, SNAPSHOT_VERSION);
@@ -190,7 +192,11 @@ void state_encode(void *frozen, struct buf *out)
     for (size_t i = 0; i < facts->staged_count; i++) {
         put_staged(&e, facts->staged[i]);
     }
-    struct snapshot_end end = {.rows = e.rows, .hash = (int64_t)facts->totals.hash};
+    struct snapshot_end end = {
+        .rows = e.rows,
+        .hash = (int64_t)facts->totals.hash,
+        .checksum = (int64_t)hash_of_span(span_of(out->data + start, out->len - start)),
+    };
     put(&e, SNAPSHOT_END, &end);
     arena_close(&e.arena);
 }

@@ -4,6 +4,7 @@
 
 #include "rpc/codec.h"
 #include "rpc/limits.h"
+#include "server/core/hash.h"
 #include "server/core/limits.h"
 #include "server/core/snapshot.h"
 #include "server/core/state_internal.h"
@@ -15,6 +16,7 @@ struct restoring {
     unsigned last_row;
     uint64_t last_id; /* of the last node, topic, group or chunk: they ascend */
     uint64_t rows;
+    struct span before;  /* the bytes before the row that is being read */
     struct group *group; /* whose members, pending ids and offsets come */
     bool has_ended;
 };
@@ -219,7 +221,8 @@ static bool restore_end(struct restoring *r, const void *body)
     const struct snapshot_end *row = body;
     state_seal(r->state);
     r->has_ended = true;
-    return row->rows == r->rows && (uint64_t)row->hash == r->state->totals.hash;
+    return row->rows == r->rows && (uint64_t)row->hash == r->state->totals.hash &&
+           (uint64_t)row->checksum == hash_of_span(r->before);
 }
 
 /* The order of rows that snapshot.def states. */
@@ -244,6 +247,7 @@ static bool restore_row(struct restoring *r, struct reader *reader)
         [SNAPSHOT_OFFSETS] = restore_offsets, [SNAPSHOT_STAGED] = restore_staged,
         [SNAPSHOT_END] = restore_end,
     };
+    r->before.len = (size_t)(reader->at - r->before.data);
     unsigned row = reader_u8(reader);
     unsigned version = reader_u8(reader);
     const struct kafka_schema *schema = snapshot_schema(row);
@@ -272,7 +276,7 @@ static bool restore_row(struct restoring *r, struct reader *reader)
 static bool restore_rows(struct state *state, struct span snapshot)
 {
     struct reader reader = reader_of(snapshot);
-    struct restoring r = {.state = state};
+    struct restoring r = {.state = state, .before = span_of(reader.at, 0)};
     const uint8_t *magic = reader_take(&reader, SNAPSHOT_MAGIC_BYTES);
     if (magic == NULL || memcmp(magic, SNAPSHOT_MAGIC, SNAPSHOT_MAGIC_BYTES) != 0 ||
         reader_u8(&reader) != SNAPSHOT_VERSION) {
