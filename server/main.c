@@ -30,7 +30,8 @@ static int act(enum config_action action, const struct buf *errors)
     } else if (action == CONFIG_DOCS) {
         config_print_docs(stdout);
     } else {
-        fwrite(errors->data, 1, errors->len, stderr);
+        fprintf(stderr, "%.*s", (int)errors->len,
+                errors->len == 0 ? "" : (const char *)errors->data);
         if (action == CONFIG_USAGE) {
             fputs("rosterd --help says what can be given\n", stderr);
             return EXIT_USAGE;
