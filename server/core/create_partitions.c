@@ -92,7 +92,7 @@ static void decide_topic(struct coordinator *c,
     struct record_topic_grown record = {.topic = topic->id, .partitions = asked->count};
     record_append(records, RECORD_TOPIC_GROWN, &record);
     growth->record_results[growth->records_count++] = at;
-    audit_add(c, audit, call, "topic_grown topic=%s from=%d to=%d",
+    audit_add(audit, call, "topic_grown topic=%s from=%d to=%d",
               effect_text(&c->effects, topic->name), topic->partitions_count, asked->count);
 }
 
@@ -115,7 +115,7 @@ static void create_done(struct coordinator *c,
                         int count)
 {
     struct audit *audit = proposal->data;
-    audit_log(c, audit, verdicts, count);
+    audit_log(audit, verdicts, count);
     if (proposal->call != NULL) {
         struct growth *growth = audit->decision;
         for (int32_t r = 0; r < count; r++) {
@@ -132,7 +132,7 @@ void create_partitions_handle(struct coordinator *c, struct call *call)
     const struct create_partitions_request *request = call->request;
     int32_t count = request->topics_count;
     struct growth *growth = arena_alloc(call->arena, sizeof *growth);
-    struct audit *audit = audit_new(growth);
+    struct audit *audit = audit_new(c, growth);
     struct buf records = BUF_EMPTY;
     struct span *names = arena_alloc(call->arena, sizeof *names * (size_t)count);
     growth->record_results =

@@ -160,7 +160,7 @@ static void decide_topic(struct coordinator *c,
     answer->topic_id = record.uuid;
     record_append(records, RECORD_TOPIC_CREATED, &record);
     creation->record_topics[creation->records_count++] = at;
-    audit_add(c, audit, call, "topic_created topic=%s partitions=%d",
+    audit_add(audit, call, "topic_created topic=%s partitions=%d",
               effect_text(&c->effects, asked->name), partitions);
 }
 
@@ -182,7 +182,7 @@ static void create_done(struct coordinator *c,
                         int count)
 {
     struct audit *audit = proposal->data;
-    audit_log(c, audit, verdicts, count);
+    audit_log(audit, verdicts, count);
     if (proposal->call != NULL) {
         struct creation *creation = audit->decision;
         for (int32_t r = 0; r < count; r++) {
@@ -202,7 +202,7 @@ void create_topics_handle(struct coordinator *c, struct call *call)
     const struct create_topics_request *request = call->request;
     int32_t count = request->topics_count;
     struct creation *creation = arena_alloc(call->arena, sizeof *creation);
-    struct audit *audit = audit_new(creation);
+    struct audit *audit = audit_new(c, creation);
     struct buf records = BUF_EMPTY;
     struct span *names = arena_alloc(call->arena, sizeof *names * (size_t)count);
     creation->record_topics =

@@ -44,7 +44,7 @@ static void decide_group(struct coordinator *c,
     struct record_group_deleted record = {.group = slot->facts->id};
     record_append(records, RECORD_GROUP_DELETED, &record);
     deletion->record_results[deletion->records_count++] = at;
-    audit_add(c, audit, call, "group_deleted group=%s offsets=%u reason=operator",
+    audit_add(audit, call, "group_deleted group=%s offsets=%u reason=operator",
               effect_text(&c->effects, slot->facts->name), slot->facts->offsets.count);
 }
 
@@ -54,7 +54,7 @@ static void delete_done(struct coordinator *c,
                         int count)
 {
     struct audit *audit = proposal->data;
-    audit_log(c, audit, verdicts, count);
+    audit_log(audit, verdicts, count);
     for (int r = 0; r < count; r++) {
         c->counters.groups_deleted += verdicts[r].error == KAFKA_NONE;
     }
@@ -73,7 +73,7 @@ void delete_groups_handle(struct coordinator *c, struct call *call)
     const struct delete_groups_request *request = call->request;
     int32_t count = request->groups_names_count;
     struct deletion *deletion = arena_alloc(call->arena, sizeof *deletion);
-    struct audit *audit = audit_new(deletion);
+    struct audit *audit = audit_new(c, deletion);
     struct buf records = BUF_EMPTY;
     deletion->record_results =
         arena_alloc(call->arena, sizeof *deletion->record_results * (size_t)count);

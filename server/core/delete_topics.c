@@ -53,7 +53,7 @@ static void decide_topic(struct coordinator *c,
     struct record_topic_deleted record = {.topic = topic->id};
     record_append(records, RECORD_TOPIC_DELETED, &record);
     deletion->record_topics[deletion->records_count++] = at;
-    audit_add(c, audit, call, "topic_deleted topic=%s partitions=%d reason=operator",
+    audit_add(audit, call, "topic_deleted topic=%s partitions=%d reason=operator",
               effect_text(&c->effects, topic->name), topic->partitions_count);
 }
 
@@ -63,7 +63,7 @@ static void delete_done(struct coordinator *c,
                         int count)
 {
     struct audit *audit = proposal->data;
-    audit_log(c, audit, verdicts, count);
+    audit_log(audit, verdicts, count);
     if (proposal->call != NULL) {
         struct deletion *deletion = audit->decision;
         for (int32_t r = 0; r < count; r++) {
@@ -138,7 +138,7 @@ void delete_topics_handle(struct coordinator *c, struct call *call)
     const struct delete_topics_request *request = call->request;
     int32_t count = call->api_version < 6 ? request->topic_names_count : request->topics_count;
     struct deletion *deletion = arena_alloc(call->arena, sizeof *deletion);
-    struct audit *audit = audit_new(deletion);
+    struct audit *audit = audit_new(c, deletion);
     struct buf records = BUF_EMPTY;
     deletion->record_topics =
         arena_alloc(call->arena, sizeof *deletion->record_topics * (size_t)count);

@@ -37,6 +37,8 @@ struct found_group {
 /* A turn; lives from its proposal to its end. */
 struct turn {
     struct sweep *sweep; /* NULL: the coordinator is gone */
+    struct effects *effects;
+    bool is_void; /* the log refused its proposal */
     struct found_row rows[LIMIT_EXPIRE_ROWS];
     int32_t rows_count;
     struct found_group *groups;
@@ -60,9 +62,8 @@ struct sweep {
 
 /* ---- After apply ---- */
 
-static void turn_free(void *data)
+static void turn_free(struct turn *turn)
 {
-    struct turn *turn = data;
     if (turn->sweep != NULL) {
         turn->sweep->turn = NULL;
     }
@@ -73,16 +74,22 @@ static void turn_free(void *data)
     free(turn);
 }
 
-static void log_rows(struct coordinator *c,
-                     const struct turn *turn,
-                     const struct found_group *group)
+static const char *reason_name(int reason)
 {
     static const char *const names[EXPIRY_REASONS] = {
         [EXPIRY_RETENTION] = "retention",
         [EXPIRY_EXPLICIT] = "retention_of_the_commit",
         [EXPIRY_TOPIC_DELETED] = "topic_deleted",
     };
-    const struct group_slot *slot = state_group_by_id(c->state, group->id);
+    return names[reason];
+}
+
+/* [slot]: the group now; NULL: it is gone. Rows that are still there were written anew. */
+static void log_rows(struct coordinator *c,
+                     const struct group_slot *slot,
+                     const struct turn *turn,
+                     const struct found_group *group)
+{
     int32_t gone[EXPIRY_REASONS] = {0};
     for (int32_t i = 0; i < group->rows_count; i++) {
         const struct found_row *row = &turn->rows[group->rows_first + i];
@@ -95,9 +102,31 @@ static void log_rows(struct coordinator *c,
         if (gone[reason] > 0) {
             c->counters.offsets_expired += (uint64_t)gone[reason];
             effects_log(&c->effects, EFFECT_INFO, "offsets_expired group=%s count=%d reason=%s",
-                        effect_text(&c->effects, group->name), gone[reason], names[reason]);
+                        effect_text(&c->effects, group->name), gone[reason], reason_name(reason));
         }
     }
+}
+
+static void give_up(struct coordinator *c, struct proposal *proposal, int16_t error, bool is_void)
+{
+    struct turn *turn = proposal->data;
+    (void)c;
+    (void)error;
+    turn->is_void = turn->is_void || is_void;
+}
+
+/* Leadership was lost first: nobody here will know what became of it. */
+static void turn_drop(void *data)
+{
+    struct turn *turn = data;
+    for (int32_t i = 0; i < turn->groups_count && !turn->is_void; i++) {
+        const struct found_group *group = &turn->groups[i];
+        effects_log(turn->effects, EFFECT_INFO,
+                    "offsets_expired group=%s count=%d deletes_group=%s outcome=unknown",
+                    effect_text(turn->effects, group->name), group->rows_count,
+                    group->is_deleted ? "yes" : "no");
+    }
+    turn_free(turn);
 }
 
 static void set_due(struct coordinator *c, int64_t least_ms)
@@ -117,7 +146,7 @@ static void turn_done(struct coordinator *c,
         const struct found_group *group = &turn->groups[i];
         if (group->rows_count > 0) {
             if (verdicts[at].error == 0) {
-                log_rows(c, turn, group);
+                log_rows(c, state_group_by_id(c->state, group->id), turn, group);
             } else if (c->sweep->group == group->id) {
                 c->sweep->group = 0; /* it changes under us: the next pass will see */
             }
@@ -263,7 +292,8 @@ static void propose(struct coordinator *c, struct buf *records)
     sweep->turn = sweep->spare;
     sweep->spare = NULL;
     proposal->data = sweep->turn;
-    proposal->drop = turn_free;
+    proposal->give_up = give_up;
+    proposal->drop = turn_drop;
 }
 
 static void take_turn(struct coordinator *c, struct deadline *deadline)
@@ -281,6 +311,7 @@ static void take_turn(struct coordinator *c, struct deadline *deadline)
         sweep->spare = calloc(1, sizeof *sweep->spare);
         ensure(sweep->spare != NULL);
         sweep->spare->sweep = sweep;
+        sweep->spare->effects = &c->effects;
     }
     struct buf records = BUF_EMPTY;
     sweep->next_ms = c->now_ms;

@@ -24,6 +24,7 @@ enum { ACCEPTED = KAFKA_NONE };
 /* A request on its way through the log; in the call's arena. */
 struct commit {
     struct offset_commit_response *response;
+    uint64_t group;         /* interned; 0: the one that the first record makes */
     uint64_t member;        /* interned; 0: none */
     bool creates;           /* the first record is group_created */
     int32_t *record_topics; /* for each record of offsets: its topic's place in the reply */
@@ -204,7 +205,7 @@ static int64_t put_topic(struct coordinator *c,
         return 0;
     }
     codec_set_defaults(record_offsets_schema(), &record);
-    record.group = group == NULL ? 0 : group->id;
+    record.group = commit->group;
     record.member = commit->member;
     record.generation = request->generation_id_or_member_epoch;
     record.topic = topic->id;
@@ -303,6 +304,10 @@ static void commit_done(struct coordinator *c,
         return; /* answered by its deadline; its arena may be gone */
     }
     struct commit *commit = proposal->data;
+    if (!commit->creates && state_group_by_id(c->state, commit->group) == NULL) {
+        coordinator_dispatch(c, call); /* the group was deleted before it: decided anew */
+        return;
+    }
     c->counters.groups_created += commit->creates && verdicts[0].id != 0;
     int first = commit->creates ? 1 : 0;
     ensure(count == first + commit->records_count);
@@ -365,6 +370,7 @@ void offset_commit_handle(struct coordinator *c, struct call *call)
     struct buf records = BUF_EMPTY;
     struct commit *commit = arena_alloc(call->arena, sizeof *commit);
     commit->response = response;
+    commit->group = slot == NULL ? 0 : slot->facts->id;
     commit->member = member == NULL ? 0 : member->id;
     if (error == KAFKA_NONE) {
         error = put_records(c, call, slot == NULL ? NULL : slot->facts, commit, &records);

@@ -10,8 +10,7 @@
 /* In the call's arena. */
 struct deletion {
     struct offset_delete_response *response;
-    int32_t *record_topics; /* for each record: its topic's place in the reply */
-    uint64_t *record_rows;  /* and how many rows were there when it was decided */
+    uint64_t *record_rows; /* for each record: the rows that were there when it was decided */
     int32_t records_count;
 };
 
@@ -62,26 +61,11 @@ static void decide_topic(struct coordinator *c,
     }
     if (record.partitions_count > 0) {
         record.topic = topic->id;
-        deletion->record_rows[deletion->records_count] = (uint64_t)record.partitions_count;
-        deletion->record_topics[deletion->records_count++] = at;
+        deletion->record_rows[deletion->records_count++] = (uint64_t)record.partitions_count;
         record_append(records, RECORD_OFFSETS_DELETED, &record);
-        audit_add(c, audit, call, "offsets_deleted group=%s topic=%s count=%d reason=operator",
+        audit_add(audit, call, "offsets_deleted group=%s topic=%s count=%d reason=operator",
                   effect_text(&c->effects, group->name), effect_text(&c->effects, topic->name),
                   record.partitions_count);
-    }
-}
-
-/* A verdict after the decision: the topic, or the whole group, went meanwhile. */
-static void take_verdict(struct offset_delete_response *response, int32_t at, int16_t error)
-{
-    struct offset_delete_response_topic *topic = &response->topics[at];
-    if (error != KAFKA_UNKNOWN_TOPIC_OR_PARTITION) {
-        response->error_code = KAFKA_GROUP_ID_NOT_FOUND;
-        response->topics_count = 0;
-        return;
-    }
-    for (int32_t k = 0; k < topic->partitions_count; k++) {
-        topic->partitions[k].error_code = error;
     }
 }
 
@@ -92,12 +76,13 @@ static void delete_done(struct coordinator *c,
 {
     struct audit *audit = proposal->data;
     struct call *call = proposal->call;
-    audit_log(c, audit, verdicts, count);
+    audit_log(audit, verdicts, count);
     if (call != NULL) {
         struct deletion *deletion = audit->decision;
         for (int32_t r = 0; r < count; r++) {
-            if (verdicts[r].error != KAFKA_NONE) {
-                take_verdict(deletion->response, deletion->record_topics[r], verdicts[r].error);
+            if (verdicts[r].error != KAFKA_NONE) { /* the group was deleted meanwhile */
+                deletion->response->error_code = verdicts[r].error;
+                deletion->response->topics_count = 0;
             } else {
                 c->counters.offsets_deleted += deletion->record_rows[r];
             }
@@ -115,14 +100,12 @@ void offset_delete_handle(struct coordinator *c, struct call *call)
         return;
     }
     struct deletion *deletion = arena_alloc(call->arena, sizeof *deletion);
-    struct audit *audit = audit_new(deletion);
+    struct audit *audit = audit_new(c, deletion);
     struct buf records = BUF_EMPTY;
     const struct group_slot *slot = state_group(c->state, request->group_id);
     deletion->response = reply_new(call, offset_delete_response_schema());
     deletion->response->error_code = check_group(slot);
     if (deletion->response->error_code == KAFKA_NONE) {
-        deletion->record_topics = arena_alloc(
-            call->arena, sizeof *deletion->record_topics * (size_t)request->topics_count);
         deletion->record_rows =
             arena_alloc(call->arena, sizeof *deletion->record_rows * (size_t)request->topics_count);
         deletion->response->topics_count = request->topics_count;

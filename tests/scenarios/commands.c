@@ -450,6 +450,33 @@ static bool is_request(struct command *cmd, struct span word)
     return !span_is_null(next) && !parse_is_number(next, &count);
 }
 
+static void dispatch(struct command *cmd);
+
+/* The rest of the line, again and again: % is 0, 1, … Nothing is printed. */
+static void run_repeat(struct command *cmd)
+{
+    int64_t times = number(cmd);
+    const char *pattern = cmd->p.at;
+    cmd->w->is_quiet = true;
+    for (int64_t i = 0; i < times && cmd->p.error[0] == 0 && cmd->w->error[0] == 0; i++) {
+        char line[1024];
+        size_t len = 0;
+        for (const char *at = pattern; *at != 0 && len + 24 < sizeof line; at++) {
+            if (*at == '%') {
+                len += (size_t)snprintf(line + len, sizeof line - len, "%" PRId64, i);
+            } else {
+                line[len++] = *at;
+            }
+        }
+        line[len] = 0;
+        cmd->p.at = line;
+        dispatch(cmd);
+        world_settle(cmd->w);
+    }
+    cmd->p.at = "";
+    cmd->w->is_quiet = false;
+}
+
 static void dispatch(struct command *cmd)
 {
     struct span word = parse_word(&cmd->p);
@@ -464,6 +491,10 @@ static void dispatch(struct command *cmd)
     if (word.len > 1 && word.data[word.len - 1] == ':') {
         cmd->node = node_of(cmd, span_of(word.data, word.len - 1));
         word = parse_word(&cmd->p);
+    }
+    if (span_equal(word, SPAN_LITERAL("repeat"))) {
+        run_repeat(cmd);
+        return;
     }
     if (is_request(cmd, word)) {
         run_request(cmd, request_key(word));

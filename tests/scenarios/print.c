@@ -229,16 +229,18 @@ static void print_fields(const struct printer *p,
                          bool is_element,
                          int depth)
 {
-    bool is_first = true;
+    bool is_first = true; /* of those that the version has */
+    bool is_empty = true; /* nothing is printed yet */
     for (int i = 0; i < schema->field_count; i++) {
         const struct kafka_field *f = &schema->fields[i];
         if (!is_shown(f, p->version, value)) {
             is_first = is_first && !value_is_on_wire(f, p->version);
             continue;
         }
-        if (!is_element || !is_first) {
+        if (!is_element || !is_empty) {
             print_format(p->out, " ");
         }
+        is_empty = false;
         if (!is_element || !goes_without_name(f, is_first)) {
             print_format(p->out, "%s=", field_short_name(f->name));
         }

@@ -195,9 +195,9 @@ static void drain(struct world *w, int node)
     effects_reset(effects);
 }
 
-static void learn_topics(struct world *w)
+static void learn_topics(struct world *w, int node)
 {
-    const struct state *state = coordinator_state(w->nodes[0].coordinator);
+    const struct state *state = coordinator_state(w->nodes[node].coordinator);
     const struct topic *topic;
     uint64_t at = 0;
     while ((topic = state_next_topic(state, &at)) != NULL) {
@@ -236,9 +236,9 @@ static void apply_entry(struct world *w, struct world_entry entry)
         struct applied applied = entry.applied;
         applied.own = entry.maker == i && entry.incarnation == w->nodes[i].incarnation;
         coordinator_apply(w->nodes[i].coordinator, &applied, w->now_ms);
+        learn_topics(w, i); /* before replies name them */
         drain(w, i);
     }
-    learn_topics(w);
     check_nodes(w);
 }
 
@@ -301,7 +301,6 @@ void world_settle(struct world *w)
         drain(w, i);
     }
     flow(w);
-    learn_topics(w);
     check_nodes(w);
     world_advance(w, w->now_ms);
 }
