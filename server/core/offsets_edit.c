@@ -7,7 +7,6 @@
 
 enum {
     SEARCHED_MAX = 16, /* rows without an index: they fit a few cache lines */
-    GROWTH_MIN = 4,
 };
 
 static uint32_t place_of(const struct offsets *offsets, const struct offset_row *row)
@@ -40,7 +39,8 @@ static void grow_index(struct offsets *offsets)
 /* Dense: an eighth more at a time, since most rows there are stand in tables that do not grow. */
 static void grow_rows(struct offsets *offsets)
 {
-    uint32_t more = offsets->cap / 8 < GROWTH_MIN ? GROWTH_MIN : offsets->cap / 8;
+    uint32_t least = offsets->cap < 4 ? 1 : 2;
+    uint32_t more = offsets->cap / 8 < least ? least : offsets->cap / 8;
     ensure(offsets->cap < UINT32_MAX / 2);
     offsets->cap += more;
     offsets->rows = memory_resize(offsets->rows, offsets->cap * sizeof *offsets->rows);
