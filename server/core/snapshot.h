@@ -39,6 +39,16 @@ enum { SNAPSHOT_MAGIC_BYTES = 8, SNAPSHOT_VERSION = 0, SNAPSHOT_OFFSETS_MAX = 10
 /* NULL: no such row. */
 const struct kafka_schema *snapshot_schema(unsigned row);
 
+enum snapshot_quality {
+    SNAPSHOT_UNSOUND, /* not a snapshot, or cut */
+    SNAPSHOT_DAMAGED, /* sound facts, but not those that were written */
+    SNAPSHOT_WHOLE,
+};
+
+/* Reads into a new state; what state_restore() does before it accepts. The state may be freed
+ * whatever the result; its facts are sound unless it is SNAPSHOT_UNSOUND. */
+enum snapshot_quality snapshot_read(struct state *state, struct span snapshot);
+
 struct staged;
 
 /* What a freeze holds. Only encoding reads it, perhaps in another thread. */

@@ -19,6 +19,7 @@ struct restoring {
     struct span before;  /* the bytes before the row that is being read */
     struct group *group; /* whose members, pending ids and offsets come */
     bool has_ended;
+    bool is_damaged; /* the end does not fit what came before it */
 };
 
 static bool has_new_id(struct restoring *r, uint64_t id)
@@ -221,8 +222,9 @@ static bool restore_end(struct restoring *r, const void *body)
     const struct snapshot_end *row = body;
     state_seal(r->state);
     r->has_ended = true;
-    return row->rows == r->rows && (uint64_t)row->hash == r->state->totals.hash &&
-           (uint64_t)row->checksum == hash_of_span(r->before);
+    r->is_damaged = row->rows != r->rows || (uint64_t)row->hash != r->state->totals.hash ||
+                    (uint64_t)row->checksum != hash_of_span(r->before);
+    return true;
 }
 
 /* The order of rows that snapshot.def states. */
@@ -273,21 +275,24 @@ static bool restore_row(struct restoring *r, struct reader *reader)
     return true;
 }
 
-static bool restore_rows(struct state *state, struct span snapshot)
+enum snapshot_quality snapshot_read(struct state *state, struct span snapshot)
 {
     struct reader reader = reader_of(snapshot);
     struct restoring r = {.state = state, .before = span_of(reader.at, 0)};
     const uint8_t *magic = reader_take(&reader, SNAPSHOT_MAGIC_BYTES);
     if (magic == NULL || memcmp(magic, SNAPSHOT_MAGIC, SNAPSHOT_MAGIC_BYTES) != 0 ||
         reader_u8(&reader) != SNAPSHOT_VERSION) {
-        return false;
+        return SNAPSHOT_UNSOUND;
     }
     while (!reader_is_failed(&reader) && reader_left(&reader) > 0) {
         if (!restore_row(&r, &reader)) {
-            return false;
+            return SNAPSHOT_UNSOUND;
         }
     }
-    return r.has_ended;
+    if (!r.has_ended) {
+        return SNAPSHOT_UNSOUND;
+    }
+    return r.is_damaged ? SNAPSHOT_DAMAGED : SNAPSHOT_WHOLE;
 }
 
 /* The rows of [from] become those of [to], and the other way round. */
@@ -309,12 +314,12 @@ int state_restore(struct state *state, struct span snapshot)
 {
     struct state *fresh = state_new();
     fresh->editions.current = state->editions.current;
-    bool is_sound = restore_rows(fresh, snapshot);
-    if (is_sound) {
+    bool is_whole = snapshot_read(fresh, snapshot) == SNAPSHOT_WHOLE;
+    if (is_whole) {
         exchange_rows(state, fresh);
     }
     state_clear(fresh, &state->editions);
     arena_close(&fresh->arena);
     free(fresh);
-    return is_sound ? 0 : -1;
+    return is_whole ? 0 : -1;
 }

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "history.h"
 #include "rpc/ensure.h"
+#include "tests/core/facts/history.h"
 
 enum { SEEDS = 10, ROUNDS = 20, STEPS = 40 };
 

@@ -1,4 +1,4 @@
-#include "history.h"
+#include "tests/core/facts/history.h"
 
 #include <stdio.h>
 

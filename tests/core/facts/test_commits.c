@@ -1,10 +1,10 @@
 /* Offsets, topics and nodes: what each record does and what its verdict says. */
 #include <criterion/criterion.h>
 
-#include "../../rpc/leaks.h"
 #include "rpc/errors.h"
 #include "server/core/limits.h"
-#include "trial.h"
+#include "tests/core/facts/trial.h"
+#include "tests/rpc/leaks.h"
 
 static struct trial t;
 

@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "../../rpc/leaks.h"
 #include "rpc/errors.h"
-#include "trial.h"
+#include "tests/core/facts/trial.h"
+#include "tests/rpc/leaks.h"
 
 static struct trial t;
 

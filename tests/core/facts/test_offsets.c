@@ -1,8 +1,8 @@
 #include <criterion/criterion.h>
 
-#include "../../rpc/leaks.h"
 #include "rpc/arena.h"
 #include "server/core/state_internal.h"
+#include "tests/rpc/leaks.h"
 
 TestSuite(offsets, .fini = leaks_abort);
 

@@ -1,9 +1,9 @@
 /* Snapshots: what is frozen stays, what is restored is equal, what is damaged is refused. */
 #include <criterion/criterion.h>
 
-#include "../../rpc/leaks.h"
-#include "history.h"
-#include "trial.h"
+#include "tests/core/facts/history.h"
+#include "tests/core/facts/trial.h"
+#include "tests/rpc/leaks.h"
 
 TestSuite(snapshot, .fini = leaks_abort);
 

@@ -1,9 +1,9 @@
 /* R8: large decisions come in chunks, and apply acts at the close. */
 #include <criterion/criterion.h>
 
-#include "../../rpc/leaks.h"
 #include "rpc/errors.h"
-#include "trial.h"
+#include "tests/core/facts/trial.h"
+#include "tests/rpc/leaks.h"
 
 static struct trial t;
 

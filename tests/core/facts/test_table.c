@@ -1,9 +1,9 @@
 #include <criterion/criterion.h>
 
-#include "../../rpc/leaks.h"
 #include "server/core/hash.h"
 #include "server/core/state_roll.h"
 #include "server/core/table.h"
+#include "tests/rpc/leaks.h"
 
 TestSuite(table, .fini = leaks_abort);
 TestSuite(roll, .fini = leaks_abort);

@@ -1,4 +1,4 @@
-#include "trial.h"
+#include "tests/core/facts/trial.h"
 
 #include "rpc/ensure.h"
 
