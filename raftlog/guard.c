@@ -343,7 +343,7 @@ static void cut(struct guard *guard, struct raft_append_entries *append)
 {
     size_t bytes = 0;
     unsigned n = 0;
-    while (n < append->n_entries && n < GUARD_CHUNK_ENTRIES_MAX) {
+    while (n < append->n_entries && n < guard->chunk_entries_max) {
         bytes += append->entries[n].buf.len;
         if (n > 0 && bytes > GUARD_CHUNK_BYTES_MAX) {
             break;
@@ -411,6 +411,7 @@ void guard_attach(struct guard *guard,
                             .events = events,
                             .ctx = ctx,
                             .rules = rules,
+                            .chunk_entries_max = GUARD_CHUNK_ENTRIES_MAX,
                             .is_rejoining = is_rejoining && (rules & GUARD_REJOIN) != 0};
     raft->data = guard;
     io->start = start;

@@ -79,9 +79,10 @@ struct guard {
     const struct guard_events *events;
     void *ctx;
     unsigned rules;
-    bool is_closing;   /* the library is shutting down: errors are expected */
-    bool is_rejoining; /* G8: not a voter yet */
-    bool hold_votes;   /* no votes for now (set and cleared by the owner) */
+    bool is_closing;            /* the library is shutting down: errors are expected */
+    bool is_rejoining;          /* G8: not a voter yet */
+    unsigned chunk_entries_max; /* G10; tests lower it */
+    bool hold_votes;            /* no votes for now (set and cleared by the owner) */
     raft_io_tick_cb tick;
     raft_io_recv_cb recv;
     const struct raft_message *handling; /* the message being handled, or NULL */
