@@ -217,13 +217,14 @@ def rule_static(record):
 
 
 def rule_zombie(record):
-    """A member that was stopped until it was evicted cannot commit before it has joined again."""
+    """A member that was stopped until it was evicted cannot commit before it has learned of that
+    (by its library's word: lost, revoked or assigned) and joined again."""
     zombies = set()
     for event in record:
         kind, member = event["event"], event.get("member")
         if kind == "stopped":
             zombies.add(member)
-        elif kind == "assigned":
+        elif kind in ("assigned", "revoked", "lost"):
             zombies.discard(member)
         elif kind == "committed" and member in zombies and "error" not in event:
             yield (f"{member} at {event['t']:.1f} s: a commit of {event['offsets']} under a"
@@ -287,7 +288,7 @@ def rule_idle(record):
 
 # What a record must contain to have tested anything, by scene, if the client can.
 NEEDED = {
-    "churn": {"settled": 7, "killed": 1, "left": 1, "continued": 1, "zombie refused": 1,
+    "churn": {"settled": 7, "killed": 1, "left": 1, "continued": 1, "zombie tried": 1,
               "committed": 6, "fetched something": 1},
     "pattern": {"settled": 1},
     "static": {"settled": 3, "restarted": 2},
@@ -300,18 +301,24 @@ def rule_lively(record):
     if begin["event"] != "begin" or record[-1]["event"] != "end":
         yield "the scene did not come to its end"
         return
-    counts, stopped = {}, set()
+    counts, stopped, asked_of_stopped = {}, set(), set()
     for event in record:
         kind = event["event"]
         if kind == "stopped":
             stopped.add(event["member"])
-        if kind == "committed" and "error" in event:
-            kind = "zombie refused" if event["member"] in stopped else "not committed"
+        elif kind == "continued":
+            stopped.discard(event["member"])
+        elif kind == "asked" and event["member"] in stopped:
+            asked_of_stopped.add((event["member"], event["id"]))
+        elif kind == "committed" and (event["member"], event["id"]) in asked_of_stopped:
+            kind = "zombie tried"
+        elif kind == "committed" and "error" in event:
+            kind = "not committed"
         elif kind == "fetched" and max(event.get("offsets", {"": -1}).values()) >= 0:
             kind = "fetched something"
         counts[kind] = counts.get(kind, 0) + 1
     for kind, minimum in NEEDED[begin["scene"]].items():
-        is_about_commits = kind in ("zombie refused", "committed", "fetched something")
+        is_about_commits = kind in ("zombie tried", "committed", "fetched something")
         if is_about_commits and "commit" not in begin["can"]:
             continue
         if counts.get(kind, 0) < minimum:

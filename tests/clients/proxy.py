@@ -5,6 +5,7 @@ max-wait. Clients are told the proxy's address as the node's (advertised.listene
 """
 
 import asyncio
+import contextlib
 import struct
 
 FETCH = 1
@@ -66,7 +67,8 @@ class Proxy:
         self.traffic.append(traffic)
         ways = [asyncio.create_task(self._requests(traffic, client_reader, writer)),
                 asyncio.create_task(self._replies(reader, client_writer))]
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        with contextlib.suppress(asyncio.CancelledError):  # when the whole run ends
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         # One side is gone, so the other goes as well.
         for way in ways:
             way.cancel()

@@ -288,6 +288,10 @@ class Zombie(RuleTest):
         self.good(pair(at(2, "stopped", "a"), at(20, "continued", "a"), own(25, "a", "t:0"),
                        commit(26, "a", 1, t_0=5)))
 
+    def test_commit_after_it_has_learned_of_its_eviction(self):
+        self.good(pair(at(2, "stopped", "a"), at(20, "continued", "a"),
+                       give(21, "a", "t:0", event="lost"), commit(26, "a", 1, t_0=5)))
+
     def test_accepted(self):
         self.bad(pair(at(2, "stopped", "a"), at(20, "continued", "a"), commit(21, "a", 1, t_0=5)),
                  "acknowledged")
@@ -381,8 +385,15 @@ class Lively(RuleTest):
     def test_broken_off(self):
         self.bad(self.scene(*self.whole())[:-1], "end")
 
+    def test_zombie_tried(self):
+        events = [*(settled(i) for i in range(7)), at(3, "left", "b"), at(4, "killed", "c"),
+                  *(commit(4, "d", i, t_0=i) for i in range(6)), at(5, "stopped", "a"),
+                  ask_commit(6, "a", 1, t_0=5), at(7, "continued", "a"),
+                  commit(8, "a", 1, error=ILLEGAL, t_0=5), fetched(9, "d", 7, t_0=5)]
+        self.good(self.scene(*events, name="churn"))
+
     def test_nothing_committed(self):
-        self.bad(self.scene(*self.churn(), name="churn"), "committed", "zombie refused",
+        self.bad(self.scene(*self.churn(), name="churn"), "committed", "zombie tried",
                  "fetched something")
 
 
