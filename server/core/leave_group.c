@@ -82,14 +82,20 @@ static bool must_wait(struct coordinator *c, struct group_slot *slot, struct cal
 }
 
 static void log_left(struct coordinator *c,
-                     const struct seat *seat,
+                     struct seat *seat,
                      const struct call *call,
                      struct span reason)
 {
-    effects_log(&c->effects, EFFECT_INFO, "member_left group=%s member=%s client_id=%s reason=%s",
+    const struct seat_view view = seat_view(seat->round->slot, seat);
+    struct span client_id = view.member != NULL  ? view.member->client_id
+                            : seat->join != NULL ? seat->join->client_id
+                                                 : SPAN_EMPTY;
+    effects_log(&c->effects, EFFECT_INFO,
+                "member_left group=%s member=%s client_id=%s by=%s host=%s reason=%s",
                 effect_text(&c->effects, seat->round->slot->facts->name),
-                effect_text(&c->effects, seat_id(seat)), effect_text(&c->effects, call->client_id),
-                effect_text(&c->effects, reason));
+                effect_text(&c->effects, seat_id(seat)), effect_text(&c->effects, client_id),
+                effect_text(&c->effects, call->client_id),
+                effect_text(&c->effects, call->client_host), effect_text(&c->effects, reason));
 }
 
 /* True: it is in the facts, so it is gone only when its removal has been applied. */

@@ -238,7 +238,9 @@ void seat_reject(struct coordinator *c, struct seat *seat, int16_t error, int ca
 static void log_expiry(struct coordinator *c, const struct seat *seat, const char *event)
 {
     const struct member *member = member_of(seat);
-    struct span client_id = member != NULL ? member->client_id : SPAN_EMPTY;
+    struct span client_id = member != NULL       ? member->client_id
+                            : seat->join != NULL ? seat->join->client_id
+                                                 : SPAN_EMPTY;
     effects_log(&c->effects, EFFECT_INFO, "%s group=%s member=%s client_id=%s", event,
                 effect_text(&c->effects, seat->round->slot->facts->name),
                 effect_text(&c->effects, seat_id(seat)), effect_text(&c->effects, client_id));
