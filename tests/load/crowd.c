@@ -23,7 +23,8 @@ static void init_group(struct crowd *crowd, struct crowd_group *group, int numbe
     const struct crowd_options *options = &crowd->options;
     *group = (struct crowd_group){.crowd = crowd, .number = number, .settled_at = -1};
     group->churns = number < options->churning;
-    snprintf(group->name, sizeof group->name, "load-%011d", number);
+    snprintf(group->name, sizeof group->name, "load%03u-%08u", (unsigned)options->run % 1000,
+             (unsigned)number % 100000000);
     int share = options->members / options->groups;
     group->members_count = share + (number < options->members % options->groups);
     group->members = calloc((size_t)group->members_count + 1, sizeof *group->members);

@@ -17,6 +17,7 @@ enum { GROUP_NAME_BYTES = 16, TOPIC_NAME_BYTES = 12 };
 extern const char crowd_topic[TOPIC_NAME_BYTES + 1];
 
 struct crowd_options {
+    int run; /* part of the groups' names */
     int groups;
     int members;     /* in total, spread evenly over the groups */
     int churning;    /* so many of the groups have members that come and go */

@@ -60,6 +60,8 @@ static struct options options = {
 };
 
 static const struct row rows[] = {
+    {"run", "0-999, part of the groups' names: another run has other groups",
+     .as_int = &options.crowd.run},
     {"groups", "groups", .as_int = &options.crowd.groups},
     {"members", "members of all groups together", .as_int = &options.crowd.members},
     {"churning", "groups whose members come and go", .as_int = &options.crowd.churning},
@@ -137,8 +139,8 @@ static bool parse(int argc, char **argv)
     }
     options.mode = optind == argc - 1 ? argv[optind] : NULL;
     return options.mode != NULL && options.bootstrap != NULL && options.crowd.groups > 0 &&
-           options.crowd.members >= options.crowd.groups && options.crowd.partitions > 0 &&
-           options.steady.connections > 0 && options.steady.depth > 0;
+           options.crowd.partitions > 0 && options.steady.connections > 0 &&
+           options.steady.depth > 0;
 }
 
 static void stop_loop(void *ctx)
@@ -180,14 +182,19 @@ static bool run_idle(struct crowd *crowd)
     return true;
 }
 
-static bool run_fill(struct crowd *crowd)
+static bool run_fill(void)
 {
-    return fill_run(&crowd->directory, &(struct fill_options){
-                                           .groups = crowd->options.groups,
-                                           .partitions = crowd->options.partitions,
-                                           .connections = options.steady.connections,
-                                           .checks = options.checks,
-                                       });
+    static struct directory directory;
+    if (!directory_init(&directory, uv_default_loop(), options.bootstrap,
+                        options.crowd.request_ms)) {
+        return false;
+    }
+    return fill_run(&directory, &(struct fill_options){
+                                    .groups = options.crowd.groups,
+                                    .partitions = options.crowd.partitions,
+                                    .connections = options.steady.connections,
+                                    .checks = options.checks,
+                                });
 }
 
 /* As many descriptors as the system lets this process have. */
@@ -208,9 +215,6 @@ static bool run(struct crowd *crowd)
     if (strcmp(options.mode, "idle") == 0) {
         return run_idle(crowd);
     }
-    if (strcmp(options.mode, "offsets") == 0) {
-        return run_fill(crowd);
-    }
     if (strcmp(options.mode, "mixed") == 0 || strcmp(options.mode, "failover") == 0) {
         return failover_run(crowd, options.commits_per_s, options.seconds);
     }
@@ -227,8 +231,12 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     raise_limit();
-    if (!crowd_init(&crowd, uv_default_loop(), &options.crowd, options.bootstrap)) {
-        fprintf(stderr, "--bootstrap: not a list of address:port\n");
+    if (strcmp(options.mode, "offsets") == 0) {
+        return run_fill() ? 0 : 1;
+    }
+    if (options.crowd.members < options.crowd.groups || options.crowd.run > 999 ||
+        !crowd_init(&crowd, uv_default_loop(), &options.crowd, options.bootstrap)) {
+        fprintf(stderr, "roster_load: a member per group, a run below 1000, address:port,…\n");
         return 2;
     }
     return run(&crowd) ? 0 : 1;
