@@ -305,14 +305,23 @@ void driver_stopping(struct driver *driver)
     drain(driver, now_ms);
 }
 
-void driver_abandon(struct driver *driver)
+static void on_log_closed(void *ctx)
 {
+    struct driver *driver = ctx;
     int64_t now_ms = begin_input(driver);
     driver->log = NULL;
     if (coordinator_parked_calls(driver->coordinator) > 0) {
         coordinator_deposed(driver->coordinator, now_ms);
         drain(driver, now_ms);
     }
+    driver->closed(driver->closed_ctx);
+}
+
+void driver_close_log(struct driver *driver, void (*closed)(void *ctx), void *ctx)
+{
+    driver->closed = closed;
+    driver->closed_ctx = ctx;
+    raftlog_close(driver->log, on_log_closed);
 }
 
 /* ---- Questions ---- */

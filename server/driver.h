@@ -34,6 +34,9 @@ struct driver {
     struct alarm alarm;
     struct raftlog_events events;
 
+    void (*closed)(void *ctx); /* of driver_close_log() */
+    void *closed_ctx;
+
     uint64_t suspensions; /* times the process stood still while it led */
     uint64_t proposals_oversized;
 };
@@ -58,8 +61,9 @@ void driver_set_card(struct driver *driver, struct span card);
 void driver_request(struct driver *driver, struct call *call);
 void driver_gone(struct driver *driver, struct call *call);
 void driver_stopping(struct driver *driver);
-/* The log is closed: calls that are still parked are answered. */
-void driver_abandon(struct driver *driver);
+
+/* Closes the log, answers what is still parked, then calls [closed] once. */
+void driver_close_log(struct driver *driver, void (*closed)(void *ctx), void *ctx);
 
 /* Tell it twice per turn: when the loop goes to wait for events, and when all have been handled. */
 void driver_turn(struct driver *driver);

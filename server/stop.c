@@ -67,7 +67,6 @@ static void close_handle(uv_handle_t *handle)
 static void on_log_closed(void *ctx)
 {
     struct server *server = ctx;
-    driver_abandon(&server->driver);
     conns_close_all(&server->conns);
     conns_end_turn(&server->conns);
     conns_close(&server->conns);
@@ -84,7 +83,7 @@ static void close_log(struct server *server)
 {
     conns_close_all(&server->conns);
     enter(server, STOP_CLOSING, server->stop_limit_ms - now_of(server));
-    raftlog_close(server->driver.log, on_log_closed);
+    driver_close_log(&server->driver, on_log_closed, server);
 }
 
 void stop_turn(struct server *server)
