@@ -120,9 +120,12 @@ static void call_off(struct coordinator *c, struct round *round)
     round_forgive(round);
 }
 
+/* R3: a member that joined without an id and was not heard from since the takeover may never have
+ * learned its id. One that has beats every few seconds, so it gets that long to be heard. */
 static bool is_everybody_here(const struct round *round)
 {
-    return round->members_joined + round->members_unheard == round->slot->facts->members_count &&
+    int32_t excused = deadline_is_set(&round->grace) ? 0 : round->members_unheard;
+    return round->members_joined + excused == round->slot->facts->members_count &&
            round->members_joined + round->candidates > 0 && round->pending == 0 &&
            round->pending_proposed == 0;
 }

@@ -26,6 +26,8 @@ enum {
     LIMIT_PENDING_MEMBERS = 10000,    /* per group, ids handed out and not used; more: 81 */
     LIMIT_SLICE_MEMBERS = 20000,      /* armed per turn by takeover */
     LIMIT_DEADLINES = 10000,          /* looked at per tick */
+    LIMIT_UNHEARD_MS = 5000,          /* R3: how long a takeover waits for a sign of those who may not
+                                       * know their ids; clients beat every 3 s */
     LIMIT_RETRY_MS = 100,             /* the log had no room for a decision without a call */
     LIMIT_PROPOSAL_TIMEOUT_MS = 5000, /* R11: a parked call whose proposal did not apply by then */
     LIMIT_NEW_MEMBER_JOIN_MS = 300000 /* a new member parked in a join: removed, answered 25 */

@@ -27,6 +27,11 @@ static void retry_due(struct coordinator *c, struct deadline *deadline)
     round_mark(c, container_of(deadline, struct round, retry));
 }
 
+static void grace_due(struct coordinator *c, struct deadline *deadline)
+{
+    round_mark(c, container_of(deadline, struct round, grace));
+}
+
 static struct round *round_new(struct coordinator *c, struct group_slot *slot)
 {
     struct round *round = calloc(1, sizeof *round);
@@ -39,6 +44,7 @@ static struct round *round_new(struct coordinator *c, struct group_slot *slot)
     deadline_init(&round->sync, barrier_sync_due);
     deadline_init(&round->waiting_due, waiting_due);
     deadline_init(&round->retry, retry_due);
+    deadline_init(&round->grace, grace_due);
     round->next = c->rounds.first;
     if (round->next != NULL) {
         round->next->link = &round->next;
@@ -74,6 +80,9 @@ static void arm(struct coordinator *c, struct round *round)
     }
     if (is_completing) {
         barrier_arm_sync(c, round);
+    }
+    if (round->members_unheard > 0) {
+        deadline_set(&c->deadlines, &round->grace, c->now_ms + LIMIT_UNHEARD_MS);
     }
 }
 
@@ -115,6 +124,7 @@ static void round_free(struct coordinator *c, struct round *round)
     deadline_clear(&c->deadlines, &round->sync);
     deadline_clear(&c->deadlines, &round->waiting_due);
     deadline_clear(&c->deadlines, &round->retry);
+    deadline_clear(&c->deadlines, &round->grace);
     seat_table_close(&round->by_id);
     seat_table_close(&round->by_instance);
     free(round->common);

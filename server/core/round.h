@@ -63,6 +63,7 @@ struct round {
     bool is_shared; /* all of them are replacements */
     struct call_list waiting;
     struct deadline waiting_due;
+    struct deadline grace; /* R3: until then those who were not heard from are waited for */
     struct deadline retry; /* the log had no room: nothing is decided before this */
 
     struct seat *seats; /* all, in order of their joins */

@@ -121,6 +121,7 @@ void seats_remove(struct coordinator *c, struct round *round)
     members.members = arena_alloc(&c->effects.arena, count * sizeof *members.members);
     pending.member_ids = arena_alloc(&c->effects.arena, count * sizeof *pending.member_ids);
     bool is_all = list_removals(round, &members, &pending);
+    int cause = round->removals->removal; /* of the first, where they differ */
     struct buf records = BUF_EMPTY;
     if (pending.member_ids_count > 0) {
         record_append(&records, RECORD_PENDING_REMOVED, &pending);
@@ -130,11 +131,11 @@ void seats_remove(struct coordinator *c, struct round *round)
             .group = group->id,
             .generation = round_next_generation(round),
             .protocol_type = group->protocol_type,
-            .cause = (int8_t)round->cause,
+            .cause = (int8_t)cause,
         };
         record_append(&records, RECORD_GENERATION, &empty);
     } else if (members.members_count > 0) {
-        members.cause = (int8_t)round->cause;
+        members.cause = (int8_t)cause;
         record_append(&records, RECORD_MEMBERS_REMOVED, &members);
     }
     if (is_all) { /* LeaveGroups wait for all that they asked for */

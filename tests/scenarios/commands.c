@@ -241,6 +241,9 @@ static void run_leader(struct command *cmd)
 
 static void run_suspend(struct command *cmd)
 {
+    if (!span_is_null(parse_peek(&cmd->p))) {
+        cmd->w->now_ms += number(cmd); /* no deadline fires on the way: nothing ran */
+    }
     coordinator_suspended(coordinator_of(cmd), cmd->w->now_ms);
 }
 
