@@ -31,6 +31,13 @@ static void add(struct line *line, const char *name, uint64_t value)
     }
 }
 
+static void add_hash(struct line *line, uint64_t hash)
+{
+    int more = snprintf(line->text + line->len, sizeof line->text - line->len,
+                        " state_hash=%016llx", (unsigned long long)hash);
+    line->len += more > 0 ? (size_t)more : 0;
+}
+
 static void add_facts(struct line *line, const struct server *server)
 {
     const struct state_totals *totals = state_totals(driver_state(&server->driver));
@@ -39,7 +46,7 @@ static void add_facts(struct line *line, const struct server *server)
     add(line, "term", stats.term);
     add(line, "leader", driver_leader_id(&server->driver));
     add(line, "index", totals->index);
-    add(line, "state_hash", coordinator_state_hash(server->driver.coordinator));
+    add_hash(line, coordinator_state_hash(server->driver.coordinator));
     add(line, "groups", totals->groups);
     add(line, "members", totals->members);
     add(line, "offsets", totals->offsets);

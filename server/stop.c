@@ -27,6 +27,13 @@ static int64_t share_of(const struct server *server)
     return server->config->shutdown_timeout_ms / 4;
 }
 
+/* It takes milliseconds, or there is nobody to take over. */
+static int64_t transfer_of(const struct server *server)
+{
+    int64_t enough_ms = 4 * server->config->election_timeout_ms;
+    return enough_ms < share_of(server) ? enough_ms : share_of(server);
+}
+
 static void on_transferred(void *ctx, bool transferred)
 {
     struct server *server = ctx;
@@ -50,7 +57,7 @@ void stop_begin(struct server *server)
     driver_stopping(&server->driver);
     enter(server, STOP_TRANSFERRING, share_of(server));
     if (driver_is_leading(&server->driver) && server->config->peers_count > 1) {
-        raftlog_transfer(server->driver.log, (unsigned)share_of(server), on_transferred, server);
+        raftlog_transfer(server->driver.log, (unsigned)transfer_of(server), on_transferred, server);
     } else {
         enter(server, STOP_ANSWERING, share_of(server));
     }
