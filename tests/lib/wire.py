@@ -1,10 +1,12 @@
 """A few Kafka requests in plain Python: just enough to run and watch a cluster under test.
 
 Only non-flexible versions are used (no compact strings, no tagged fields), so that a request is a
-handful of lines. One Connection is one socket with one request outstanding; a broken socket or a
-reply that does not parse raises WireError (an OSError, so callers that retry catch one thing).
+handful of lines. One Connection is one socket; call() waits for its reply, send() and receive() do
+halves of that. A broken socket or a reply that does not parse raises WireError (an OSError, so
+callers that retry catch one thing).
 """
 
+import collections
 import socket
 import struct
 
@@ -79,6 +81,7 @@ class Connection:
         self.socket = socket.create_connection((host, port), timeout=timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.client_id, self.correlation_id = client_id, 0
+        self.awaited = collections.deque()
 
     def __enter__(self):
         return self
@@ -95,16 +98,25 @@ class Connection:
             data += part
         return data
 
-    def call(self, api_key, version, body):
-        """Sends one request (header v1) and returns a Reader of the reply's body (header v0)."""
+    def send(self, api_key, version, body):
+        """Sends one request (header v1); its reply comes with receive()."""
         self.correlation_id += 1
         frame = int16(api_key) + int16(version) + int32(self.correlation_id)
         frame += string(self.client_id) + body
         self.socket.sendall(int32(len(frame)) + frame)
+        self.awaited.append(self.correlation_id)
+
+    def receive(self):
+        """A Reader of the body (header v0) of the next reply, in the order of the requests."""
         reply = Reader(self._read(struct.unpack(">i", self._read(4))[0]))
-        if reply.int32() != self.correlation_id:
+        if reply.int32() != self.awaited.popleft():
             raise WireError("reply to another request")
         return reply
+
+    def call(self, api_key, version, body):
+        """Sends one request and returns a Reader of its reply's body."""
+        self.send(api_key, version, body)
+        return self.receive()
 
     def find_coordinator(self, group):
         """(error, node id, host, port) of a group's coordinator as this node names it."""

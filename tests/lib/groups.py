@@ -1,0 +1,386 @@
+"""The group requests in plain Python, on top of wire.py: what a member of a group, a committer and an
+operator send. Only non-flexible versions.
+
+    with groups.connect(cluster, cluster.leader()) as client:
+        client.commit("g", {("jobs", 0): 17})
+
+A call that a node parks (join, sync, commit) comes in two halves, NAME_begin() and NAME_end(), so
+that one thread can have many of them under way, each on a connection of its own. Coordinator finds
+the leader, and finds it again when a node dies or says that it is not the one.
+"""
+
+import collections
+import time
+
+from wire import Connection, Reader, WireError, array, int16, int32, string
+
+LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH = 2, 8, 9
+JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
+LIST_GROUPS, API_VERSIONS, DELETE_TOPICS, DELETE_GROUPS, OFFSET_DELETE = 16, 18, 20, 42, 47
+
+NONE = 0
+COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR = 15, 16
+ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 22, 25, 27
+MEMBER_ID_REQUIRED, FENCED_INSTANCE_ID = 79, 82
+RETRIABLE = (COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR)
+
+
+def int64(value):
+    return value.to_bytes(8, "big", signed=True)
+
+
+def data(content):
+    """Nullable bytes."""
+    return int32(-1) if content is None else int32(len(content)) + content
+
+
+def subscription(topics):
+    """A subscription of the consumer protocol, v0."""
+    return int16(0) + array(map(string, topics)) + data(None)
+
+
+def assignment(partitions):
+    """An assignment of the consumer protocol, v0: of (topic, partition) pairs."""
+    by_topic = collections.defaultdict(list)
+    for topic, partition in sorted(partitions):
+        by_topic[topic].append(partition)
+    rows = [string(topic) + array(map(int32, found)) for topic, found in by_topic.items()]
+    return int16(0) + array(rows) + data(None)
+
+
+def assigned(content):
+    """The set of (topic, partition) pairs of such an assignment; empty bytes: none."""
+    if not content:
+        return set()
+    reader = Reader(content)
+    reader.int16()
+    rows = reader.array(lambda: (reader.string(), reader.array(reader.int32)))
+    return {(topic, partition) for topic, found in rows for partition in found}
+
+
+Joined = collections.namedtuple("Joined", "error generation protocol leader member members")
+
+
+class Client(Connection):
+    """A connection that speaks for members and operators."""
+
+    def join_begin(self, group, member="", *, instance=None, session_ms=10_000, rebalance_ms=10_000,
+                   protocols=(("range", subscription(["jobs"])),), version=5):
+        body = string(group) + int32(session_ms)
+        body += int32(rebalance_ms) if version >= 1 else b""
+        body += string(member) + (string(instance) if version >= 5 else b"") + string("consumer")
+        body += array(string(name) + data(metadata) for name, metadata in protocols)
+        self.join_version = version
+        self.send(JOIN_GROUP, version, body)
+
+    def join_end(self):
+        """Joined; its members are {member id: (instance id, metadata)}, for the leader alone."""
+        reply, version = self.receive(), self.join_version
+        if version >= 2:
+            reply.int32()
+        error, generation, protocol = reply.int16(), reply.int32(), reply.string()
+        leader, member = reply.string(), reply.string()
+
+        def entry():
+            return reply.string(), (reply.string() if version >= 5 else None, reply.bytes())
+
+        return Joined(error, generation, protocol, leader, member, dict(reply.array(entry)))
+
+    def join(self, *args, **kwargs):
+        self.join_begin(*args, **kwargs)
+        return self.join_end()
+
+    def sync_begin(self, group, generation, member, assignments=None, instance=None):
+        body = string(group) + int32(generation) + string(member) + string(instance)
+        rows = (assignments or {}).items()
+        self.send(SYNC_GROUP, 3, body + array(string(who) + data(what) for who, what in rows))
+
+    def sync_end(self):
+        """(error, assignment bytes)"""
+        reply = self.receive()
+        reply.int32()
+        return reply.int16(), reply.bytes()
+
+    def sync(self, *args, **kwargs):
+        self.sync_begin(*args, **kwargs)
+        return self.sync_end()
+
+    def heartbeat(self, group, generation, member, instance=None):
+        self.send(HEARTBEAT, 3,
+                  string(group) + int32(generation) + string(member) + string(instance))
+        reply = self.receive()
+        reply.int32()
+        return reply.int16()
+
+    def leave(self, group, members):
+        """[members]: (member id, instance id) pairs. (error, [each one's error])"""
+        self.send(LEAVE_GROUP, 3,
+                  string(group) + array(string(who) + string(place) for who, place in members))
+        reply = self.receive()
+        reply.int32()
+        error = reply.int16()
+        return error, reply.array(lambda: (reply.string(), reply.string(), reply.int16())[2])
+
+    def commit_begin(self, group, offsets, generation=-1, member="", instance=None):
+        """[offsets]: {(topic, partition): offset}"""
+        by_topic = collections.defaultdict(list)
+        for (topic, partition), offset in offsets.items():
+            by_topic[topic].append(int32(partition) + int64(offset) + int32(-1) + string(""))
+        rows = [string(topic) + array(found) for topic, found in by_topic.items()]
+        self.send(OFFSET_COMMIT, 7, string(group) + int32(generation) + string(member) +
+                  string(instance) + array(rows))
+
+    def commit_end(self):
+        """{(topic, partition): error}"""
+        reply = self.receive()
+        reply.int32()
+        errors = {}
+
+        def topic():
+            name = reply.string()
+            for partition, error in reply.array(lambda: (reply.int32(), reply.int16())):
+                errors[name, partition] = error
+
+        reply.array(topic)
+        return errors
+
+    def commit(self, *args, **kwargs):
+        self.commit_begin(*args, **kwargs)
+        return self.commit_end()
+
+    def fetch(self, group):
+        """(error, {(topic, partition): offset}) of all that is committed."""
+        self.send(OFFSET_FETCH, 5, string(group) + int32(-1))
+        reply = self.receive()
+        reply.int32()
+        offsets = {}
+
+        def partition(name):
+            index, offset, _, _ = reply.int32(), reply.int64(), reply.int32(), reply.string()
+            error = reply.int16()
+            if error == 0 and offset >= 0:
+                offsets[name, index] = offset
+
+        def topic():
+            name = reply.string()
+            reply.array(lambda: partition(name))
+
+        reply.array(topic)
+        return reply.int16(), offsets
+
+    def list_groups(self):
+        """(error, {group: protocol type})"""
+        self.send(LIST_GROUPS, 2, b"")
+        reply = self.receive()
+        reply.int32()
+        return reply.int16(), dict(reply.array(lambda: (reply.string(), reply.string())))
+
+    def delete_groups(self, names):
+        """{group: error}"""
+        self.send(DELETE_GROUPS, 1, array(map(string, names)))
+        reply = self.receive()
+        reply.int32()
+        return dict(reply.array(lambda: (reply.string(), reply.int16())))
+
+    def delete_topics(self, names, timeout_ms=10_000):
+        """{topic: error}"""
+        self.send(DELETE_TOPICS, 3, array(map(string, names)) + int32(timeout_ms))
+        reply = self.receive()
+        reply.int32()
+        return dict(reply.array(lambda: (reply.string(), reply.int16())))
+
+    def latest(self, topic, partition):
+        """(error, offset) that ListOffsets gives for the end of a partition."""
+        row = int32(partition) + int32(-1) + int64(-1)
+        self.send(LIST_OFFSETS, 5, int32(-1) + b"\0" + array([string(topic) + array([row])]))
+        reply = self.receive()
+        reply.int32()
+
+        def entry():
+            _, error, _ = reply.int32(), reply.int16(), reply.int64()
+            return error, (reply.int64(), reply.int32())[0]
+
+        return reply.array(lambda: (reply.string(), reply.array(entry))[1])[0][0]
+
+    def api_versions(self):
+        """(error, {key: (first, last)})"""
+        self.send(API_VERSIONS, 0, b"")
+        reply = self.receive()
+        error = reply.int16()
+        rows = reply.array(lambda: (reply.int16(), reply.int16(), reply.int16()))
+        return error, {key: (first, last) for key, first, last in rows}
+
+    def is_closed_by_node(self, timeout_s):
+        """Whether the node closes the connection within that time, without another byte."""
+        self.socket.settimeout(timeout_s)
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionError:
+            return True
+        except TimeoutError:
+            return False
+
+
+def connect(cluster, node, timeout_s=10.0, client_id="test"):
+    return Client("127.0.0.1", cluster.ports[node], timeout_s, client_id)
+
+
+def error_of(result):
+    """The error of what a call returned, whichever shape it has."""
+    if isinstance(result, dict):
+        return next((error for error in result.values() if error), 0)
+    return result if isinstance(result, int) else result[0]
+
+
+class Coordinator:
+    """A client of whichever node leads, as a client library behaves: where a call fails on its
+    connection, or the node answers 15 or 16, it asks any living node who coordinates and repeats the
+    call. Each error seen on the way is kept in [seen]."""
+
+    def __init__(self, cluster, client_id="test"):
+        self.cluster, self.client_id = cluster, client_id
+        self.client = None
+        self.seen = collections.Counter()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        if self.client is not None:
+            self.client.socket.close()
+            self.client = None
+
+    def find(self):
+        """Connects to the node that some living node names; False: none did."""
+        self.close()
+        for node in self.cluster.alive():
+            try:
+                with self.cluster.connect(node, timeout_s=1.0) as connection:
+                    error, leader, _, _ = connection.find_coordinator("g")
+                if error == 0 and self.cluster.is_alive(leader):
+                    self.client = connect(self.cluster, leader, client_id=self.client_id)
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def ask(self, call, timeout_s=15.0, again=RETRIABLE):
+        """call(client), repeated until it succeeds or fails for good; returns its result."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                if self.client is not None or self.find():
+                    result = call(self.client)
+                    error = error_of(result)
+                    self.seen[error] += 1
+                    if error not in again:
+                        return result
+            except OSError:
+                self.seen["broken"] += 1
+            self.close()
+            if time.monotonic() >= deadline:
+                raise WireError(f"no answer within {timeout_s} s; seen: {dict(self.seen)}")
+            time.sleep(0.02)
+
+
+class Member:
+    """One member: its id and generation, and a connection of its own for calls that are parked."""
+
+    def __init__(self, cluster, group, name, topics=("jobs",), instance=None, **join):
+        self.cluster, self.group, self.name, self.instance = cluster, group, name, instance
+        self.topics = list(topics)
+        self.join_options = {"instance": instance,
+                             "protocols": [("range", subscription(self.topics))], **join}
+        self.id, self.generation, self.owned = "", -1, set()
+        self.joined = None
+        self.client = None
+
+    def open(self, node=None):
+        """A fresh connection to [node], the leader by default."""
+        self.close()
+        node = node or self.cluster.wait_leader()
+        self.client = connect(self.cluster, node, timeout_s=20.0, client_id=self.name)
+        return self
+
+    def close(self):
+        if self.client is not None:
+            self.client.socket.close()
+            self.client = None
+
+    def obtain_id(self):
+        """The first JoinGroup of a dynamic member without an id; the answer is 79 and the id."""
+        reply = self.client.join(self.group, "", **self.join_options)
+        if reply.error != MEMBER_ID_REQUIRED:
+            raise AssertionError(f"{self.name}: first join answered {reply}")
+        self.id = reply.member
+
+    def join_begin(self):
+        if not self.id and self.instance is None:
+            self.obtain_id()
+        self.client.join_begin(self.group, self.id, **self.join_options)
+
+    def join_end(self):
+        self.joined = self.client.join_end()
+        if self.joined.error == 0:
+            self.id, self.generation = self.joined.member, self.joined.generation
+        return self.joined.error
+
+    def is_leader(self):
+        return self.joined.leader == self.id
+
+    def sync_begin(self, shares=None):
+        """[shares]: of the group's leader, {member id: partitions}"""
+        rows = {who: assignment(what) for who, what in (shares or {}).items()}
+        self.client.sync_begin(self.group, self.generation, self.id, rows, self.instance)
+
+    def sync_end(self):
+        error, content = self.client.sync_end()
+        if error == 0:
+            self.owned = assigned(content)
+        return error
+
+    def beat(self, client=None):
+        return (client or self.client).heartbeat(self.group, self.generation, self.id,
+                                                 self.instance)
+
+    def commit(self, offsets, client=None):
+        return (client or self.client).commit(self.group, offsets, self.generation, self.id,
+                                              self.instance)
+
+    def leave(self, client=None):
+        return (client or self.client).leave(self.group, [(self.id, self.instance)])
+
+
+def shares_of(members, partitions):
+    """The partitions dealt to the members as they stand."""
+    ids = [member.id for member in members]
+    return {who: partitions[i::len(ids)] for i, who in enumerate(ids)}
+
+
+def rebalance(members, partitions):
+    """All members (re)join and sync, the group's leader dealing out the partitions; they must have
+    connections. Returns the generation. Fails on any error."""
+    for member in members:
+        if not member.id and member.instance is None:
+            member.obtain_id()
+    for member in members:
+        member.join_begin()
+    for member in members:
+        error = member.join_end()
+        assert error == 0, f"{member.name}: JoinGroup answered {error}"
+    return assign(members, partitions)
+
+
+def assign(members, partitions):
+    """The SyncGroups of members that have joined."""
+    for member in members:
+        member.sync_begin(shares_of(members, partitions) if member.is_leader() else None)
+    for member in members:
+        error = member.sync_end()
+        assert error == 0, f"{member.name}: SyncGroup answered {error}"
+    generations = {member.generation for member in members}
+    assert len(generations) == 1, f"several generations: {generations}"
+    return generations.pop()
