@@ -73,21 +73,25 @@ static void answer_joins(struct coordinator *c,
     }
 }
 
-/* Seats of members who are in the facts no more. */
+/* Seats of those who are not in the facts: apply has the last word on who is a member. */
 static void dismiss_absent(struct coordinator *c, struct round *round)
 {
     const struct group *group = round->slot->facts;
     for (struct seat *seat = round->seats, *next; seat != NULL; seat = next) {
         next = seat->next;
-        if (seat->kind != SEAT_MEMBER || group_member_by_id(group, seat->member) != NULL) {
+        if (seat->kind == SEAT_PENDING || group_find_member(group, seat_id(seat)) != NULL) {
             continue;
         }
         effects_log(&c->effects, EFFECT_INFO, "join_expired group=%s generation=%d member=%s",
                     effect_text(&c->effects, group->name), group->generation,
                     effect_text(&c->effects, seat_id(seat)));
         c->counters.joins_expired++;
-        seat_answer(c, seat, KAFKA_UNKNOWN_MEMBER_ID);
-        seat_free(c, seat);
+        if (seat->kind == SEAT_CANDIDATE) {
+            seat_reject(c, seat, KAFKA_UNKNOWN_MEMBER_ID, CAUSE_REJOIN);
+        } else {
+            seat_answer(c, seat, KAFKA_UNKNOWN_MEMBER_ID);
+            seat_free(c, seat);
+        }
     }
 }
 
