@@ -182,6 +182,9 @@ static void consume(struct conn *conn, struct span chunk)
         conn_take_bytes(conn, bytes);
         conn->inbox_charged = bytes;
     }
+    if (budget_is_far_over(&conns->budget)) {
+        conns_shed(conns);
+    }
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)

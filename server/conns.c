@@ -1,6 +1,9 @@
 #include "server/conns.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rpc/ensure.h"
 #include "server/conn.h"
@@ -83,6 +86,21 @@ void conns_shed(struct conns *conns)
     }
 }
 
+/* libuv closes what it cannot accept for want of descriptors and tells nobody. */
+static void probe_descriptors(struct conns *conns)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+    } else if (errno == EMFILE || errno == ENFILE) {
+        conns->counters.descriptors_used_up++;
+        log_limited(&conns->rates.descriptors_used_up, LOG_LEVEL_ERROR,
+                    "descriptors_used_up connections=%zu effect=\"connections are closed unseen\" "
+                    "error=\"%s\"",
+                    conns->count, strerror(errno));
+    }
+}
+
 static void ask_sweep(struct conns *conns)
 {
     int64_t wait_ms = conns->limits.idle_ms / 8;
@@ -95,6 +113,7 @@ static void sweep(void *ctx)
 {
     struct conns *conns = ctx;
     close_idle(conns);
+    probe_descriptors(conns);
     /* Whoever could go on has had the time since the last sweep. */
     if (conns->is_over) {
         conns_shed(conns);

@@ -46,6 +46,7 @@ struct conns_limits {
     X(limit_connections, "max.connections: connections refused")                  \
     X(limit_per_ip, "max.connections.per.ip: connections refused")                \
     X(limit_descriptors, "open files: connections refused because few are left")  \
+    X(descriptors_used_up, "times no descriptor was left")                        \
     X(limit_request_bytes, "socket.request.max.bytes: connections closed")        \
     X(limit_idle, "connections.max.idle.ms: connections closed")                  \
     X(limit_pipeline, "connection.max.pipelined.requests: times reading stopped") \
