@@ -23,6 +23,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 
+import groups  # noqa: E402
 from cluster import Cluster, ClusterError  # noqa: E402
 
 ROOT = HERE.parent.parent
@@ -80,6 +81,12 @@ class ClusterTest(unittest.TestCase):
         cluster = self.make(n, settings, **options)
         cluster.start()
         return cluster
+
+    def member(self, cluster, *args, **kwargs):
+        """A group's member with a connection to the leader, closed at the end of the test."""
+        member = groups.Member(cluster, *args, **kwargs)
+        self.addCleanup(member.close)
+        return member.open()
 
     def tearDown(self):
         outcome = getattr(self, "_outcome", None)

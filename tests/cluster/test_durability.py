@@ -90,7 +90,7 @@ class Durability(base.ClusterTest):
             with self.subTest(nodes=n):
                 cluster = self.start(n)
                 cluster.create_topic("jobs", PARTITIONS)
-                member = groups.Member(cluster, "g", "m").open()
+                member = self.member(cluster, "g", "m")
                 self.assertEqual(groups.rebalance([member], [("jobs", 0), ("jobs", 1)]), 1)
                 self.assertEqual(member.commit({("jobs", 0): 7}), {("jobs", 0): 0})
                 member.close()
@@ -111,12 +111,12 @@ class OrderlyEnd(base.ClusterTest):
     def park(self, cluster):
         """A member whose JoinGroup waits for the rest of its group, and one whose SyncGroup waits for
         the group's leader."""
-        pair = [groups.Member(cluster, "joining", name, rebalance_ms=60_000).open()
+        pair = [self.member(cluster, "joining", name, rebalance_ms=60_000)
                 for name in "ab"]
         groups.rebalance(pair, [("jobs", 0), ("jobs", 1)])
         joining = next(m for m in pair if m.is_leader())  # a leader that rejoins waits for all
         joining.join_begin()
-        others = [groups.Member(cluster, "syncing", name, rebalance_ms=60_000).open()
+        others = [self.member(cluster, "syncing", name, rebalance_ms=60_000)
                   for name in "ab"]
         for member in others:
             member.obtain_id()
@@ -127,7 +127,7 @@ class OrderlyEnd(base.ClusterTest):
         syncing = next(m for m in others if not m.is_leader())
         syncing.sync_begin()
         time.sleep(0.2)
-        return joining, syncing, pair + others
+        return joining, syncing
 
     def test_term_of_the_leader(self):
         """SIGTERM: leadership is handed over within a second, parked calls are answered, commits in
@@ -135,7 +135,7 @@ class OrderlyEnd(base.ClusterTest):
         cluster = self.start(3)
         cluster.create_topic("jobs", PARTITIONS)
         leader = cluster.leader()
-        joining, syncing, members = self.park(cluster)
+        joining, syncing = self.park(cluster)
         with groups.connect(cluster, leader) as client:
             for offset in range(1, 41):
                 client.commit_begin("g", {("jobs", 0): offset})
@@ -154,8 +154,6 @@ class OrderlyEnd(base.ClusterTest):
         acked = [offset for offset, error in answered if error == 0]
         self.assertGreaterEqual(found.get(("jobs", 0), 0), max(acked, default=0))
         self.assertEqual({error for _, error in answered} - {0, *groups.RETRIABLE}, set())
-        for member in members:
-            member.close()
 
     @staticmethod
     def read_commits(client, count):
@@ -172,15 +170,13 @@ class OrderlyEnd(base.ClusterTest):
         """Nobody to hand over to: parked calls are answered, status 0, within seconds."""
         cluster = self.start(1)
         cluster.create_topic("jobs", PARTITIONS)
-        joining, syncing, members = self.park(cluster)
+        joining, syncing = self.park(cluster)
         began = time.monotonic()
         cluster.processes[1].send_signal(signal.SIGTERM)
         self.assertIn(joining.join_end(), groups.RETRIABLE)
         self.assertIn(syncing.sync_end(), groups.RETRIABLE)
         self.assertEqual(cluster.processes[1].wait(10), 0)
         self.assertLess(time.monotonic() - began, 3.0)
-        for member in members:
-            member.close()
 
     def test_term_of_a_follower(self):
         """A follower's end is noticed by nobody: same leader, no error."""

@@ -366,12 +366,29 @@ def rebalance(members, partitions):
     for member in members:
         if not member.id and member.instance is None:
             member.obtain_id()
-    for member in members:
-        member.join_begin()
+    rejoin(members)
     for member in members:
         error = member.join_end()
         assert error == 0, f"{member.name}: JoinGroup answered {error}"
     return assign(members, partitions)
+
+
+def rejoin(members, timeout_s=5.0):
+    """Sends all JoinGroups. Where some are in the group already its leader begins, which calls for a
+    rebalance, and the others follow when they have heard of it, as clients do: an unchanged follower
+    that comes earlier is answered at once and not waited for."""
+    first = [m for m in members if m.joined is not None and m.is_leader()]
+    for member in first:
+        member.join_begin()
+    for member in members:
+        deadline = time.monotonic() + timeout_s
+        while first and member.joined is not None and member not in first:
+            if member.beat() == REBALANCE_IN_PROGRESS:
+                break
+            assert time.monotonic() < deadline, f"{member.name}: heard of no rebalance"
+            time.sleep(0.01)
+        if member not in first:
+            member.join_begin()
 
 
 def assign(members, partitions):
