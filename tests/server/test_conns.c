@@ -448,7 +448,7 @@ Test(conns, request_bytes_limit)
  * a small client is served all the time. */
 Test(conns, budget_of_half_sent_frames)
 {
-    limits.queued_bytes_max = 200000;
+    limits.queued_bytes_max = 300000;
     limits.idle_ms = 400; /* a sweep every 50 ms */
     begin();
     answers_at_once = true;
@@ -473,6 +473,22 @@ Test(conns, budget_of_half_sent_frames)
     close(large);
     close(larger);
     close(small);
+    end();
+}
+
+/* Far beyond it nobody waits for a sweep. */
+Test(conns, budget_is_far_exceeded)
+{
+    limits.queued_bytes_max = 200000;
+    begin();
+    int large = dial();
+    int larger = dial();
+    send_part(large, 900000, 60000);
+    send_part(larger, 900000, 200000);
+    cr_assert_eq(next_reply(larger), -2);
+    cr_assert_eq(next_reply(large), -1);
+    cr_assert_eq(conns.counters.limit_budget_closed, 1);
+    cr_assert_not(budget_is_over(&conns.budget));
     end();
 }
 
