@@ -287,6 +287,28 @@ Test(nodes, cards_that_cannot_be_read_change_nothing)
     node_encode_card(&facts, &card);
     cr_assert_eq(put_node(2, buf_span(&card)).error, KAFKA_INVALID_REQUEST);
     cr_assert_null(state_node(t.state, 2));
+    listeners[0] = listeners[1];
+    listeners[0].port = 65536;
+    card.len = 0;
+    node_encode_card(&facts, &card);
+    cr_assert_eq(put_node(2, buf_span(&card)).error, KAFKA_INVALID_REQUEST);
+    card.len = 0;
+    buf_put_u8(&card, 0);
+    buf_put_span(&card, SPAN_NULL);
+    buf_put_uvarint(&card, NODE_LISTENERS_MAX + 1);
+    for (int i = 0; i <= NODE_LISTENERS_MAX; i++) {
+        buf_put_span(&card, text("L"));
+        buf_put_span(&card, text("h"));
+        buf_put_uvarint(&card, 1);
+    }
+    cr_assert_eq(put_node(2, buf_span(&card)).error, KAFKA_INVALID_REQUEST);
+    card.data[2] = NODE_LISTENERS_MAX;
+    cr_assert_eq(put_node(2, buf_span(&card)).error, 0);
+    memset(buf_reserve(&card, NODE_CARD_BYTES_MAX), 0, NODE_CARD_BYTES_MAX);
+    card.len = NODE_CARD_BYTES_MAX;
+    cr_assert_eq(put_node(2, buf_span(&card)).error, 0);
+    card.len = NODE_CARD_BYTES_MAX + 1;
+    cr_assert_eq(put_node(2, buf_span(&card)).error, KAFKA_INVALID_REQUEST);
     buf_close(&card);
 }
 

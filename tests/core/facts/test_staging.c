@@ -72,10 +72,14 @@ Test(staging, another_beginning_drops_them)
     stage(g, 2, "b"); /* another generation */
     close_generation(g, 2, "c");
     cr_assert_eq(trial_facts(&t, g)->members_count, 2);
-    stage(g, 3, "a");
-    struct record_members_staged anew = {g, 3, NULL, 0};
+    stage(g, 4, "a");
+    stage(g, 5, "b");
+    close_generation(g, 4, "c");
+    cr_assert_eq(trial_facts(&t, g)->members_count, 1, "neither of them");
+    stage(g, 5, "a");
+    struct record_members_staged anew = {g, 5, NULL, 0};
     trial_put(&t, RECORD_MEMBERS_STAGED, &anew);
-    close_generation(g, 3, "c");
+    close_generation(g, 5, "c");
     cr_assert_eq(trial_facts(&t, g)->members_count, 1);
     close_generation(other, 1, "y");
     cr_assert_eq(trial_facts(&t, other)->members_count, 2, "each group has its own");
