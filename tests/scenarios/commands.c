@@ -408,6 +408,41 @@ static void run_config(struct command *cmd)
     }
 }
 
+static void dispatch(struct command *cmd);
+
+/* The rest of the line, again and again: % is 0, 1, … Nothing is printed. */
+static void run_repeat(struct command *cmd)
+{
+    int64_t times = number(cmd);
+    const char *pattern = cmd->p.at;
+    cmd->w->is_quiet = true;
+    for (int64_t i = 0; i < times && cmd->p.error[0] == 0 && cmd->w->error[0] == 0; i++) {
+        char line[1024];
+        size_t len = 0;
+        for (const char *at = pattern; *at != 0 && len + 24 < sizeof line; at++) {
+            if (*at == '%') {
+                len += (size_t)snprintf(line + len, sizeof line - len, "%" PRId64, i);
+            } else {
+                line[len++] = *at;
+            }
+        }
+        line[len] = 0;
+        cmd->p.at = line;
+        dispatch(cmd);
+        world_settle(cmd->w);
+    }
+    cmd->p.at = "";
+    cmd->w->is_quiet = false;
+}
+
+static void run_quiet(struct command *cmd)
+{
+    cmd->w->is_quiet = true;
+    dispatch(cmd);
+    world_settle(cmd->w);
+    cmd->w->is_quiet = false;
+}
+
 static const struct {
     const char *name;
     command_fn *run;
@@ -438,6 +473,8 @@ static const struct {
     {"records", run_records},
     {"counters", run_counters},
     {"parked", run_parked},
+    {"repeat", run_repeat},
+    {"quiet", run_quiet},
     {"logs", run_logs},
     /* clang-format on */
 };
@@ -451,33 +488,6 @@ static bool is_request(struct command *cmd, struct span word)
         return request_key(word) >= 0;
     }
     return !span_is_null(next) && !parse_is_number(next, &count);
-}
-
-static void dispatch(struct command *cmd);
-
-/* The rest of the line, again and again: % is 0, 1, … Nothing is printed. */
-static void run_repeat(struct command *cmd)
-{
-    int64_t times = number(cmd);
-    const char *pattern = cmd->p.at;
-    cmd->w->is_quiet = true;
-    for (int64_t i = 0; i < times && cmd->p.error[0] == 0 && cmd->w->error[0] == 0; i++) {
-        char line[1024];
-        size_t len = 0;
-        for (const char *at = pattern; *at != 0 && len + 24 < sizeof line; at++) {
-            if (*at == '%') {
-                len += (size_t)snprintf(line + len, sizeof line - len, "%" PRId64, i);
-            } else {
-                line[len++] = *at;
-            }
-        }
-        line[len] = 0;
-        cmd->p.at = line;
-        dispatch(cmd);
-        world_settle(cmd->w);
-    }
-    cmd->p.at = "";
-    cmd->w->is_quiet = false;
 }
 
 static void dispatch(struct command *cmd)
@@ -494,10 +504,6 @@ static void dispatch(struct command *cmd)
     if (word.len > 1 && word.data[word.len - 1] == ':') {
         cmd->node = node_of(cmd, span_of(word.data, word.len - 1));
         word = parse_word(&cmd->p);
-    }
-    if (span_equal(word, SPAN_LITERAL("repeat"))) {
-        run_repeat(cmd);
-        return;
     }
     if (is_request(cmd, word)) {
         run_request(cmd, request_key(word));

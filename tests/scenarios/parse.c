@@ -75,6 +75,12 @@ bool parse_is_number(struct span word, int64_t *number)
     return true;
 }
 
+static bool is_end(struct parser *p)
+{
+    skip_blanks(p);
+    return *p->at == 0;
+}
+
 static bool take(struct parser *p, char ch)
 {
     skip_blanks(p);
@@ -203,27 +209,88 @@ static void parse_scalar(struct parser *p, enum kafka_kind kind, uint8_t *at)
 
 static void parse_fields(struct parser *p, const struct kafka_schema *schema, uint8_t *out);
 
+/* Where the element that begins behind [at] ends: its }, or NULL. */
+static const char *find_close(const char *at)
+{
+    int depth = 1;
+    bool is_quoted = false;
+    for (; *at != 0; at++) {
+        if (*at == '"') {
+            is_quoted = !is_quoted;
+        } else if (!is_quoted && *at == '{') {
+            depth++;
+        } else if (!is_quoted && *at == '}' && --depth == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* The text up to [end], with % replaced by a number; -1: as it is. */
+static char *substitute(struct parser *p, const char *from, const char *end, int64_t number)
+{
+    struct buf out = BUF_EMPTY;
+    for (; from < end; from++) {
+        char digits[24];
+        int len = *from == '%' && number >= 0
+                      ? snprintf(digits, sizeof digits, "%lld", (long long)number)
+                      : 0;
+        buf_append(&out, len > 0 ? digits : from, len > 0 ? (size_t)len : 1);
+    }
+    buf_put_u8(&out, 0);
+    char *text = arena_alloc(p->arena, out.len);
+    memcpy(text, out.data, out.len);
+    buf_close(&out);
+    return text;
+}
+
+/* {…} once, or {…}*N: N times, where % is 0 to N-1. Behind the opening brace. */
+static void parse_elements(struct parser *p,
+                           const struct kafka_schema *element,
+                           struct buf *items,
+                           int32_t *count)
+{
+    const char *start = p->at;
+    const char *end = find_close(start);
+    int64_t times = 1;
+    bool is_repeated = false;
+    if (end == NULL) {
+        parse_fail(p, "} is missing behind '%.20s'", start);
+        return;
+    }
+    p->at = end + 1;
+    if (*p->at == '*') {
+        p->at++;
+        is_repeated = parse_is_number(parse_word(p), &times);
+    }
+    const char *behind = p->at;
+    for (int64_t i = 0; i < times && p->error[0] == 0; i++) {
+        uint8_t *item = arena_alloc(p->arena, element->size);
+        codec_set_defaults(element, item);
+        p->at = substitute(p, start, end, is_repeated ? i : -1);
+        parse_fields(p, element, item);
+        buf_append(items, item, element->size);
+        (*count)++;
+    }
+    p->at = behind;
+}
+
 static void parse_items(struct parser *p, const struct kafka_field *f, uint8_t *out)
 {
     const struct kafka_schema *element = f->kind == KIND_array ? f->element() : NULL;
-    size_t size = element != NULL ? element->size : value_size(f->item_kind);
     struct buf items = BUF_EMPTY;
     int32_t count = 0;
     while (p->error[0] == 0 && !take(p, ']')) {
-        uint8_t *item = arena_alloc(p->arena, size);
         if (element == NULL) {
+            uint8_t item[sizeof(struct span)];
             parse_scalar(p, f->item_kind, item);
+            buf_append(&items, item, value_size(f->item_kind));
+            count++;
         } else if (take(p, '{')) {
-            codec_set_defaults(element, item);
-            parse_fields(p, element, item);
-            if (p->error[0] == 0 && p->at[-1] != '}') {
-                parse_fail(p, "} is missing at the end");
-            }
+            parse_elements(p, element, &items, &count);
         } else {
             parse_fail(p, "{ or ] is missing before '%.20s'", p->at);
         }
-        buf_append(&items, item, size);
-        count++;
     }
     struct span copy = arena_copy(p->arena, count == 0 ? SPAN_EMPTY : buf_span(&items));
     memcpy(out + f->offset, &copy.data, sizeof copy.data);
@@ -274,11 +341,11 @@ static const struct kafka_field *next_field(const struct parser *p,
     return NULL;
 }
 
-/* Up to a } or the end of the line. */
+/* Up to the end of the text. */
 static void parse_fields(struct parser *p, const struct kafka_schema *schema, uint8_t *out)
 {
     int place = 0;
-    while (p->error[0] == 0 && !take(p, '}') && *p->at != 0) {
+    while (p->error[0] == 0 && !is_end(p)) {
         const struct kafka_field *f = NULL;
         size_t len = word_len(p->at);
         if (len > 0 && p->at[len] == '=') {
@@ -303,8 +370,4 @@ static void parse_fields(struct parser *p, const struct kafka_schema *schema, ui
 void parse_struct(struct parser *p, const struct kafka_schema *schema, void *out)
 {
     parse_fields(p, schema, out);
-    skip_blanks(p);
-    if (p->error[0] == 0 && *p->at != 0) {
-        parse_fail(p, "too much: '%.20s'", p->at);
-    }
 }

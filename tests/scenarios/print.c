@@ -172,6 +172,28 @@ static void print_list(const struct printer *p, const struct kafka_field *f, con
     print_format(p->out, "]");
 }
 
+/* Digits in front, which neighbours may count up: "{3 error=0}" after "{2 error=0}". */
+static size_t leading_number(struct span text, int64_t *number)
+{
+    size_t len = 0;
+    *number = 0;
+    while (len < text.len && len < 9 && text.data[len] >= '0' && text.data[len] <= '9') {
+        *number = 10 * *number + (text.data[len++] - '0');
+    }
+    return len;
+}
+
+static bool is_next(struct span before, struct span text)
+{
+    int64_t a;
+    int64_t b;
+    size_t a_len = leading_number(before, &a);
+    size_t b_len = leading_number(text, &b);
+    return a_len > 0 && b_len > 0 && b == a + 1 &&
+           span_equal(span_of(before.data + a_len, before.len - a_len),
+                      span_of(text.data + b_len, text.len - b_len));
+}
+
 static void print_array(const struct printer *p,
                         const struct kafka_field *f,
                         const uint8_t *value,
@@ -181,12 +203,32 @@ static void print_array(const struct printer *p,
     const struct kafka_schema *element = f->element();
     int32_t count = value_get_count(f, value);
     bool is_wide = p->is_wide && depth == 0 && count > 0;
+    struct buf before = BUF_EMPTY; /* the element in front */
+    int32_t run = 0;               /* elements that count up since the first of them */
     print_format(p->out, "[");
-    for (int32_t i = 0; i < count; i++) {
-        print_format(p->out, is_wide ? "\n    {" : i == 0 ? "{" : " {");
-        print_fields(p, element, items + (size_t)i * element->size, true, depth + 1);
-        print_format(p->out, "}");
+    for (int32_t i = 0; i <= count; i++) {
+        struct buf text = BUF_EMPTY;
+        struct printer inner = *p;
+        inner.out = &text;
+        if (i < count) {
+            print_fields(&inner, element, items + (size_t)i * element->size, true, depth + 1);
+        }
+        bool goes_on = i > 0 && i < count && is_next(buf_span(&before), buf_span(&text));
+        if (!goes_on && run > 0) {
+            print_format(p->out, run > 1 ? " ... {" : " {");
+            buf_append(p->out, before.data, before.len);
+            print_format(p->out, "}");
+        }
+        run = goes_on ? run + 1 : 0;
+        if (!goes_on && i < count) {
+            print_format(p->out, is_wide ? "\n    {" : i == 0 ? "{" : " {");
+            buf_append(p->out, text.data, text.len);
+            print_format(p->out, "}");
+        }
+        buf_close(&before);
+        before = text;
     }
+    buf_close(&before);
     print_format(p->out, is_wide ? "\n  ]" : "]");
 }
 
