@@ -6,7 +6,8 @@ A record is a list of events, dicts in order of time. Each has "t" (seconds, the
 A program reports (README.md): ready, assigned, revoked, lost, committed, fetched, status, error,
 left. The harness adds, about a member: started, killed, stopped, continued, asked (a command sent to
 it), exited (ended without being told), restarted (it has the instance id of an earlier one, which
-owned `partitions`); about the group: begin, settled (by now exactly `members` live, and `topics` are
+owned `partitions`), cut (its coordinator is gone and its library cannot follow to another: what it
+thinks it owns counts for nothing until it is assigned anew); about the group: begin, settled (by now exactly `members` live, and `topics` are
 all there is to own), calm and calm-over (in between nothing may happen to `members`), idle (what the
 proxies counted), failover, end.
 
@@ -21,7 +22,7 @@ FENCING_CODES = {22, 25, 27, 79, 82}
 FENCING_TEXTS = ("CommitFailed", "IllegalGeneration", "ILLEGAL_GENERATION", "UnknownMember",
                  "UNKNOWN_MEMBER", "RebalanceInProgress", "REBALANCE_IN_PROGRESS", "Fenced", "FENCED")
 
-GONE = ("killed", "left", "exited", "stopped")
+GONE = ("killed", "left", "exited", "stopped", "cut")
 
 
 class Owners:

@@ -59,7 +59,9 @@ def _maven(name, *goals):
                           "dependency:copy-dependencies", f"-DoutputDirectory={output / 'lib'}"])
 
 
-ALL = ["commit", "pattern", "pattern-late", "static"]
+# What a client can: commit on command; subscribe by pattern, and notice topics that match later; be a
+# static member; follow the coordinator to another node without falling out of its group.
+ALL = ["commit", "pattern", "pattern-late", "static", "failover"]
 
 JAVA = Client("java",
               [*JVM, "-cp", f"{CACHE}/java/client-java-1.jar:{CACHE}/java/lib/*", "Client"],
@@ -71,7 +73,8 @@ CURRENT = [
            ALL, ["python3"], _pip("confluent-kafka")),
     Client("kafka-python", [f"{CACHE}/kafka-python/bin/python", f"{HERE}/kafka-python/client.py"],
            ALL, ["python3"], _pip("kafka-python")),
-    # kafkajs resolves a pattern once, when it subscribes, and knows no static members.
+    # kafkajs resolves a pattern once, when it subscribes, and knows no static members. It keeps to a
+    # coordinator that refuses connections until its retries run out; then it joins anew.
     Client("kafkajs", ["node", f"{HERE}/kafkajs/client.js"], ["commit", "pattern"],
            ["node", "npm"],
            [(HERE / "kafkajs", ["cp", "package.json", f"{CACHE}/kafkajs"]),
@@ -91,10 +94,10 @@ DEBIAN = [
            ALL, source="confluent-kafka",
            steps=[(HERE, [DEBIAN_PYTHON, "-c", "import confluent_kafka"])]),
     Client("kafka-python-2.0", [DEBIAN_PYTHON, f"{HERE}/kafka-python/client.py"],
-           ["commit", "pattern", "pattern-late"], source="kafka-python",
+           ["commit", "pattern", "pattern-late", "failover"], source="kafka-python",
            steps=[(HERE, [DEBIAN_PYTHON, "-c", "import kafka"])]),
     Client("kcat", [DEBIAN_PYTHON, f"{HERE}/kcat/client.py"],
-           ["pattern", "pattern-late", "static"], ["kcat"]),
+           ["pattern", "pattern-late", "static", "failover"], ["kcat"]),
 ]
 
 

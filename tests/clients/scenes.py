@@ -17,6 +17,7 @@ METADATA_MS = 3_000
 STEADY_S = 1.5             # how long a state must last to count as settled
 SETTLE_S = 40.0            # a JVM's start on a busy machine, a join round and room to spare
 SETTLE_EVICTED_S = 50.0    # the same, after a session that has to run out first
+SETTLE_CUT_S = 120.0       # until the retries of kafkajs have run out and it has joined again
 CALM_AFTER_RESTART_S = 4.0
 CALM_AFTER_FAILOVER_S = 2.5 * SESSION_MS / 1000
 COMMIT_PAUSE_S = 1.5
@@ -221,25 +222,42 @@ async def idle(scenes, seconds, proxies):
 
 
 async def failover(scenes, cluster, proxies):
-    """Kills the leader under all groups at once; commits go on. Later a member is killed, to see
-    that the new leader has timers for all of them, and the node comes back."""
+    """Kills the leader under all groups at once, and brings the node back at the end."""
     for scene in scenes:
         await scene.commit()
+    leader = await asyncio.to_thread(cluster.wait_leader)
+    followers = [scene for scene in scenes if scene.can("failover")]
+    others = [scene for scene in scenes if not scene.can("failover")]
     async with contextlib.AsyncExitStack() as stack:
-        for scene in scenes:
+        for scene in followers:
             await stack.enter_async_context(scene.calm(scene.live()))
-        leader = await asyncio.to_thread(cluster.wait_leader)
         for scene in scenes:
-            committers = [m.name for m in scene.live()] if scene.can("commit") else []
-            scene.record.add("failover", node=leader, committers=committers)
+            note_failover(scene, leader)
         await proxies[leader].close()
         await asyncio.to_thread(cluster.kill, leader)
-        await asyncio.gather(*(keep_committing(scene) for scene in scenes))
-        for scene in scenes:
+        recovery = asyncio.gather(*(join_anew(scene) for scene in others))
+        await asyncio.gather(*(keep_committing(scene) for scene in followers))
+        for scene in followers:
             await scene.fetch(scene.live()[0])
-    await asyncio.gather(*(lose_one(scene) for scene in scenes if scene.name == "churn"))
+    await asyncio.gather(*(lose_one(scene) for scene in followers if scene.name == "churn"))
+    await recovery
     await proxies[leader].open()
     await asyncio.to_thread(cluster.restart, leader)
+
+
+def note_failover(scene, leader):
+    committers = scene.live() if scene.can("commit") and scene.can("failover") else []
+    scene.record.add("failover", node=leader, committers=[m.name for m in committers])
+    if not scene.can("failover"):
+        for member in scene.live():
+            scene.record.add("cut", member=member.name)
+
+
+async def join_anew(scene):
+    """Waits until members that cannot follow the coordinator have joined again."""
+    await scene.settle("the leader was killed", SETTLE_CUT_S)
+    await scene.fetch(scene.live()[0])
+    await scene.commit()
 
 
 async def keep_committing(scene):
@@ -252,6 +270,7 @@ async def keep_committing(scene):
 
 
 async def lose_one(scene):
+    """Kills a member, to see that the new leader has a timer for it."""
     await scene.live()[0].kill()
     await scene.settle("one was killed after the failover", SETTLE_EVICTED_S)
     await scene.commit()

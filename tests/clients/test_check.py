@@ -134,6 +134,10 @@ class Exclusive(RuleTest):
         self.good(pair(at(2, "stopped", "a"), own(12, "b", "t:0"), at(20, "continued", "a"),
                        give(21, "a", "t:0", event="lost"), settled(30, "b")))
 
+    def test_a_member_without_coordinator_owns_nothing_until_it_is_assigned_again(self):
+        self.good(pair(at(2, "cut", "a"), at(2, "cut", "b"), own(30, "b", "t:0", "t:1", full=True),
+                       own(40, "b", "t:1", full=True), own(40, "a", "t:0", full=True)))
+
     def test_two_owners_at_once(self):
         self.bad(pair(own(2, "b", "t:0"), give(4, "a", "t:0")), "t:0", "a and b")
 

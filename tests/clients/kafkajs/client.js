@@ -1,7 +1,8 @@
 // A member of a group by kafkajs.
 //
 // kafkajs has no rebalance listener; its instrumentation events tell the same: GROUP_JOIN names all
-// partitions of the member ("full": true), REBALANCING says that it gives them up to join again.
+// partitions of the member ("full": true), REBALANCING says that it gives them up to join again, CRASH
+// that it stops and, after an error that may pass, starts again.
 'use strict'
 const readline = require('readline')
 const { Kafka, logLevel } = require('kafkajs')
@@ -44,11 +45,15 @@ consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
   member = payload.memberId
   emit('assigned', { partitions: owned, full: true, member_id: member })
 })
-consumer.on(consumer.events.REBALANCING, () => {
-  emit('revoked', { partitions: owned })
+const giveUp = event => {
+  emit(event, { partitions: owned })
   owned = []
+}
+consumer.on(consumer.events.REBALANCING, () => giveUp('revoked'))
+consumer.on(consumer.events.CRASH, ({ payload }) => {
+  emit('error', failure(payload.error))
+  giveUp('lost')
 })
-consumer.on(consumer.events.CRASH, ({ payload }) => emit('error', failure(payload.error)))
 consumer.on(consumer.events.FETCH, () => { polls += 1 })
 
 const place = word => {
