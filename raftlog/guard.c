@@ -244,23 +244,11 @@ static bool refuses_vote(struct guard *guard, const struct raft_request_vote *me
     return false;
 }
 
-static bool refuses_ack(struct guard *guard, const struct raft_append_entries_result *message)
-{
-    const struct raft *raft = guard->raft;
-    if (guard_has(guard, GUARD_OWN_TERM) && raft->state == RAFT_LEADER &&
-        message->term == raft->current_term && message->rejected == 0 &&
-        guard->ready_term != raft->current_term) {
-        guard->counts[GUARD_EARLY_ACK]++;
-        return true;
-    }
-    return false;
-}
-
 static bool refuses(struct guard *guard, struct raft_message *message)
 {
     switch (message->type) {
         case RAFT_IO_APPEND_ENTRIES_RESULT:
-            return refuses_ack(guard, &message->append_entries_result);
+            return !guard_acks_admit(guard, message);
         case RAFT_IO_REQUEST_VOTE:
             return refuses_vote(guard, &message->request_vote);
         case RAFT_IO_TIMEOUT_NOW:

@@ -28,7 +28,8 @@ enum guard_rule {
     GUARD_VALIDATED = 0x7ff,    /* the rules above, as validated by simulation */
     GUARD_ONE_TRUNCATE = 0x800, /* G6: also no truncate or snapshot while a truncate is pending */
     GUARD_CHUNK = 0x1000,       /* G10: cut long AppendEntries; commit no further than they reach */
-    GUARD_ALL = 0x1fff
+    GUARD_HOLD_ACKS = 0x2000,   /* G2: hold back early acks until then, instead of dropping them */
+    GUARD_ALL = 0x3fff
 };
 
 /* How often a rule did something. */
@@ -54,7 +55,8 @@ enum {
     GUARD_SNAPSHOT_TICKS_MAX = 12000,
     /* One AppendEntries carries at most so much, but always one entry. */
     GUARD_CHUNK_BYTES_MAX = 4 << 20,
-    GUARD_CHUNK_ENTRIES_MAX = 1024
+    GUARD_CHUNK_ENTRIES_MAX = 1024,
+    GUARD_HELD_ACKS_MAX = 32 /* the latest of so many nodes; of others they are dropped */
 };
 
 /* Called on the loop's thread, out of the library's depths: they must not call the library. */
@@ -70,6 +72,12 @@ struct guard_events {
     void (*stepped_down)(void *ctx);
     /* 0: nobody known. */
     void (*leader)(void *ctx, raft_id id);
+};
+
+/* An acknowledgement that came before it may be counted. */
+struct guard_held_ack {
+    raft_id from;
+    struct raft_append_entries_result ack;
 };
 
 struct guard {
@@ -88,10 +96,12 @@ struct guard {
     const struct raft_message *handling; /* the message being handled, or NULL */
     raft_term verified_term;             /* in this term ... */
     raft_index verified;                 /* ... its leader has confirmed our log up to here (G3) */
-    raft_term ready_term;                /* an own entry of this term is durable (G2) */
-    raft_term barrier_term;              /* a barrier was accepted in this term ... (G1) */
-    uint64_t barrier_number;             /* ... and is the latest of that many ... */
-    raft_term serving_term;              /* ... and has been committed */
+    struct guard_held_ack held[GUARD_HELD_ACKS_MAX];
+    unsigned held_count;
+    raft_term ready_term;       /* an own entry of this term is durable (G2) */
+    raft_term barrier_term;     /* a barrier was accepted in this term ... (G1) */
+    uint64_t barrier_number;    /* ... and is the latest of that many ... */
+    raft_term serving_term;     /* ... and has been committed */
     raft_term leading_term;     /* stepped_up() was told for it and stepped_down() not yet; or 0 */
     raft_id leader_id;          /* as told last */
     raft_index rejoin_target;   /* 0 until known (G8) */

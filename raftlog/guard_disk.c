@@ -31,6 +31,7 @@ static void append_done(struct raft_io_append *request, int status)
     }
     append->cb(append->inner, status);
     free(append);
+    guard_acks_release(guard);
     guard_poll(guard);
 }
 

@@ -21,6 +21,11 @@ void guard_stop(struct guard *guard, const char *what);
 /* Notes how far [message], an AppendEntries that was accepted, confirms our log (G3, G8). */
 void guard_verify(struct guard *guard, const struct raft_append_entries *message);
 
+/* guard_acks.c: false: this acknowledgement must not be counted (yet). */
+bool guard_acks_admit(struct guard *guard, const struct raft_message *message);
+/* An entry of this leader's own term is durable: what was held back is counted now. */
+void guard_acks_release(struct guard *guard);
+
 /* guard_disk.c */
 void guard_disk_attach(struct guard *guard);
 void guard_disk_tick(struct guard *guard);
