@@ -321,7 +321,7 @@ static const struct kafka_schema *record_schema(enum record_type type, const cha
     switch (type) {
 #define RECORD(name_, type_, number_, version_) \
     case number_:                               \
-        *name = #name_ + strlen("record_");     \
+        *name = &#name_[strlen("record_")];     \
         return name_##_schema();
 #define STRUCT(name_)
 #define FIELD(...)
