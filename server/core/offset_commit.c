@@ -14,6 +14,7 @@
 #include "server/core/internal.h"
 #include "server/core/record.h"
 #include "server/core/reply.h"
+#include "server/core/round.h"
 
 /* A stored expiry is commit time plus this, which must not overflow. */
 #define RETENTION_MAX_MS ((int64_t)1 << 60)
@@ -112,18 +113,18 @@ static void answer(struct coordinator *c,
 
 /* Who commits: a member of the group, or nobody in particular. */
 static int16_t check_member(struct coordinator *c,
-                            const struct group *group,
+                            struct group_slot *slot,
                             const struct offset_commit_request *request,
                             const struct member **member)
 {
+    const struct group *group = slot->facts;
     if (!span_is_null(request->group_instance_id)) {
         const struct member *holder = group_member_by_instance(group, request->group_instance_id);
         if (holder == NULL) {
             return KAFKA_UNKNOWN_MEMBER_ID;
         }
         if (!span_equal(holder->member_id, request->member_id)) {
-            c->counters.members_fenced++;
-            return KAFKA_FENCED_INSTANCE_ID;
+            return seat_check_instance(c, slot, request->group_instance_id, request->member_id);
         }
     }
     *member = group_find_member(group, request->member_id);
@@ -132,7 +133,7 @@ static int16_t check_member(struct coordinator *c,
 
 /* [*member] NULL with 0: a commit without a member, into an Empty group. */
 static int16_t check_group(struct coordinator *c,
-                           const struct group_slot *slot,
+                           struct group_slot *slot,
                            const struct offset_commit_request *request,
                            const struct member **member)
 {
@@ -143,7 +144,7 @@ static int16_t check_group(struct coordinator *c,
     if (generation < 0 && phase == GROUP_EMPTY) {
         return KAFKA_NONE; /* member and instance are not looked at */
     }
-    int16_t error = check_member(c, group, request, member);
+    int16_t error = check_member(c, slot, request, member);
 #if ROSTER_BUG == 6 /* a zombie is accepted: whoever commits passes for the group's leader */
     *member = group_member_by_id(group, group->leader);
     error = KAFKA_NONE;
