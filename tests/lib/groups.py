@@ -10,6 +10,7 @@ the leader, and finds it again when a node dies or says that it is not the one.
 """
 
 import collections
+import threading
 import time
 
 from wire import Connection, Reader, WireError, array, int16, int32, string
@@ -286,6 +287,14 @@ class Coordinator:
             time.sleep(0.02)
 
 
+class Refused(AssertionError):
+    """A call that must succeed was answered with [error]."""
+
+    def __init__(self, what, error):
+        super().__init__(f"{what} answered {error}")
+        self.error = error
+
+
 class Member:
     """One member: its id and generation, and a connection of its own for calls that are parked."""
 
@@ -314,7 +323,7 @@ class Member:
         """The first JoinGroup of a dynamic member without an id; the answer is 79 and the id."""
         reply = self.client.join(self.group, "", **self.join_options)
         if reply.error != MEMBER_ID_REQUIRED:
-            raise AssertionError(f"{self.name}: first join answered {reply}")
+            raise Refused(f"{self.name}: first JoinGroup", reply.error)
         self.id = reply.member
 
     def join_begin(self):
@@ -369,7 +378,8 @@ def rebalance(members, partitions):
     rejoin(members)
     for member in members:
         error = member.join_end()
-        assert error == 0, f"{member.name}: JoinGroup answered {error}"
+        if error != 0:
+            raise Refused(f"{member.name}: JoinGroup", error)
     return assign(members, partitions)
 
 
@@ -397,7 +407,73 @@ def assign(members, partitions):
         member.sync_begin(shares_of(members, partitions) if member.is_leader() else None)
     for member in members:
         error = member.sync_end()
-        assert error == 0, f"{member.name}: SyncGroup answered {error}"
+        if error != 0:
+            raise Refused(f"{member.name}: SyncGroup", error)
     generations = {member.generation for member in members}
     assert len(generations) == 1, f"several generations: {generations}"
     return generations.pop()
+
+
+class Worker(threading.Thread):
+    """A member that behaves as a client library does: joins, syncs, beats, rejoins when it is told
+    to, begins anew when it is unknown, goes to the new leader when there is one. The group's leader
+    deals out [partitions]. [errors] counts what it was told beside 0."""
+
+    def __init__(self, member, partitions, every_s=0.5):
+        super().__init__(daemon=True)
+        self.member, self.partitions, self.every_s = member, partitions, every_s
+        self.errors = collections.Counter()
+        self.generations = set()
+        self.is_settled = False  # has an assignment and has heard nothing else since
+        self.leaving = threading.Event()
+
+    def run(self):
+        while not self.leaving.is_set():
+            try:
+                if self.member.client is None:
+                    self.member.open()
+                error = self._turn()
+            except Refused as refused:
+                error = refused.error
+            except OSError:
+                error = "broken"
+            if error != 0:
+                self._recover(error)
+
+    def _turn(self):
+        if not self.is_settled:
+            error = self._enter()
+            if error != 0:
+                return error
+            self.generations.add(self.member.generation)
+            self.is_settled = True
+        self.leaving.wait(self.every_s)
+        return self.member.beat()
+
+    def _enter(self):
+        member = self.member
+        member.join_begin()
+        error = member.join_end()
+        if error != 0:
+            return error
+        ids = sorted(member.joined.members)
+        member.sync_begin({who: self.partitions[i::len(ids)] for i, who in enumerate(ids)}
+                          if member.is_leader() else None)
+        return member.sync_end()
+
+    def _recover(self, error):
+        self.errors[error] += 1
+        if error in (UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID):
+            self.member.id, self.member.joined = "", None
+        if error == "broken" or error in RETRIABLE:
+            self.member.close()
+            time.sleep(0.05)
+        else:
+            self.is_settled = False
+
+    def stop(self, leave=False):
+        self.leaving.set()
+        self.join(30)
+        if leave:
+            self.member.leave()
+        self.member.close()
