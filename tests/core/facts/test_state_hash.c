@@ -107,9 +107,13 @@ static bool vary_pending(struct trial *t, int n)
 
 static bool vary_staged(struct trial *t, int n)
 {
-    uint64_t groups[2] = {trial_group(t, "g"), trial_group(t, "h")};
+    trial_group(t, "g");
+    trial_group(t, "h");
+    /* Group 0: the chunk itself does not say which. */
+    struct record_group_created found = {text(n == 2 ? "h" : "g")};
     struct record_member member = {.member_id = text(n == 1 ? "x" : "m")};
-    struct record_members_staged record = {groups[n == 2], n == 3 ? 2 : 1, &member, 1};
+    struct record_members_staged record = {0, n == 3 ? 2 : 1, &member, 1};
+    record_append(&t->records, RECORD_GROUP_CREATED, &found);
     trial_put(t, RECORD_MEMBERS_STAGED, &record);
     return n <= 3;
 }
