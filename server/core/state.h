@@ -37,9 +37,9 @@ const struct topic *state_next_topic(const struct state *state, uint64_t *at);
 const struct node *state_next_node(const struct state *state, uint64_t *at);
 
 struct state_totals {
-    uint64_t index;       /* of the batch applied last */
-    uint64_t term;        /* of the same */
-    int64_t stamp_ms;     /* of the same */
+    uint64_t index;   /* of the batch applied last */
+    uint64_t term;    /* of the same */
+    int64_t stamp_ms; /* of the same */
     int32_t feature_level;
     uint64_t groups;
     uint64_t members;
@@ -84,8 +84,8 @@ void *state_freeze(struct state *state);
 /* Appends the snapshot. Any thread; equal facts give equal bytes. */
 void state_encode(void *frozen, struct buf *out);
 void state_release(struct state *state, void *frozen);
-/* Replaces all facts, 0; or leaves them as they are, -1: these bytes are no snapshot, or one that was
- * damaged: its facts must be sound and have the hash that is written in it. */
+/* Replaces all facts, 0; or leaves them as they are, -1: these bytes are no snapshot, or one that
+ * was damaged: its facts must be sound and have the hash that is written in it. */
 int state_restore(struct state *state, struct span snapshot);
 
 /* Recomputes hash and totals from the rows; aborts where they differ. */
