@@ -50,6 +50,11 @@ static size_t put_head(char *line, size_t size, enum log_level level)
 static void write_line(enum log_level level,
                        uint32_t suppressed,
                        const char *format,
+                       va_list arguments) __attribute__((format(printf, 3, 0)));
+
+static void write_line(enum log_level level,
+                       uint32_t suppressed,
+                       const char *format,
                        va_list arguments)
 {
     char line[LINE_BYTES];
