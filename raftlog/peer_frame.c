@@ -98,6 +98,26 @@ static enum peer_frame_error check_preamble(struct peer_frame_reader *reader)
     return is_good ? PEER_FRAME_OK : PEER_FRAME_BAD_LENGTH;
 }
 
+/* How much of the library's encoding says something: version u8, count u64, and for each server an
+ * id u64, an address that ends with a NUL, and a role u8. The padding to 8 bytes behind it is memory
+ * that nobody wrote. */
+static size_t configuration_len(struct span configuration)
+{
+    size_t len = 9;
+    for (uint64_t left = bytes_le64(configuration.data + 1); left > 0; left--) {
+        len += 8;
+        len += strnlen((const char *)configuration.data + len, configuration.len - len) + 2;
+    }
+    ensure(len <= configuration.len);
+    return len;
+}
+
+static bool is_our_configuration(const struct peer_frame_reader *reader, struct span said)
+{
+    struct span ours = reader->configuration;
+    return said.len == ours.len && memcmp(said.data, ours.data, configuration_len(ours)) == 0;
+}
+
 /* The entries' heads; sets payload_len. */
 static enum peer_frame_error check_append(struct peer_frame_reader *reader, const uint8_t *at)
 {
@@ -139,7 +159,7 @@ static enum peer_frame_error check_install(struct peer_frame_reader *reader, con
         bytes_le64(at + 16) == 0 || bytes_le64(at + 16) > bytes_le64(at)) {
         return PEER_FRAME_BAD_NUMBER;
     }
-    if (bytes_le64(at + 32) != len || !span_equal(span_of(at + 40, len), reader->configuration)) {
+    if (bytes_le64(at + 32) != len || !is_our_configuration(reader, span_of(at + 40, len))) {
         return PEER_FRAME_BAD_CONFIGURATION;
     }
     reader->snapshot_left = bytes_le64(at + 40 + len);
@@ -194,7 +214,7 @@ static enum peer_frame_error check_entries(const struct peer_frame_reader *reade
                 }
                 break;
             default:
-                if (!span_equal(entry, reader->configuration)) {
+                if (!is_our_configuration(reader, entry)) {
                     return PEER_FRAME_BAD_CONFIGURATION;
                 }
                 break;

@@ -35,7 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ensure(out.len == 0 || memcmp(out.data, in.data, out.len) == 0);
     struct buf again = BUF_EMPTY;
     enum peer_frame_error second = feed(in, in.len == 0 ? 1 : in.len, &again);
-    ensure(error == second && again.len == out.len);
+    ensure(error == second);
+    /* Of a snapshot with a bad frame, more of the good ones pass in small pieces. */
+    ensure(again.len <= out.len && (error != PEER_FRAME_OK || again.len == out.len));
+    ensure(again.len == 0 || memcmp(again.data, in.data, again.len) == 0);
     buf_close(&again);
     buf_close(&out);
     return 0;

@@ -32,12 +32,17 @@ class Node:
         log = open(self.log_path, "ab")
         self.process = subprocess.Popen(
             [self.binary, f"id={self.number}", f"dir={self.data}", *self.arguments, *more],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1,
+            restore_signals=False)  # SIGXFSZ stays ignored: a write then fails
         log.close()
         threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
 
     def _read(self, process):
-        for line in process.stdout:
+        with process.stdout:
+            self._read_lines(process.stdout)
+
+    def _read_lines(self, lines):
+        for line in lines:
             line = line.rstrip("\n")
             stamp, _, text = line.partition(" ")
             with self.changed:

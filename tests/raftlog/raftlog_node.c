@@ -304,8 +304,10 @@ static void command(struct node *node, const char *line)
         raftlog_transfer(node->log, timeout_ms, on_transferred, node);
     } else if (sscanf(line, "propose %" SCNu64, &number) == 1) {
         memcpy(node->payload, &number, sizeof number);
-        say("proposed %d",
-            (int)raftlog_propose(node->log, number, span_of(node->payload, node->size)));
+        enum raftlog_error error =
+            raftlog_propose(node->log, number, span_of(node->payload, node->size));
+        node->outstanding += error == RAFTLOG_OK;
+        say("proposed %d", (int)error);
     } else if (strcmp(line, "quit") == 0) {
         raftlog_close(node->log, on_closed);
     } else {

@@ -1,0 +1,299 @@
+"""Real nodes on real sockets and disks: test_nodes.py BINARY [test names]. Ports 22000 to 22399."""
+
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+from nodes import Nodes, NodesError
+
+BINARY = ""
+PEER_PORT = 22000
+
+
+def wait_until(condition, what, timeout_s=20.0):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise NodesError(f"not in time: {what}")
+        time.sleep(0.05)
+
+
+def acked_ids(nodes):
+    return {number for node in nodes.all.values() for _, number in node.acks}
+
+
+class NodesTest(unittest.TestCase):
+    def check_all_there(self, nodes):
+        """Stops the load; then all nodes are equal, and hold what was acknowledged, once each."""
+        for node in nodes.alive():
+            node.send("load 0 100")
+        time.sleep(0.3)
+        nodes.wait_equal(count=len(nodes.all))
+        ids = nodes[1].ids()
+        self.assertEqual(len(ids), len(set(ids)), "applied twice")
+        self.assertEqual(acked_ids(nodes) - set(ids), set(), "acknowledged and lost")
+        return len(ids)
+
+    def check_logs(self, nodes, bootstraps):
+        """No complaint in any log, and exactly so many bootstraps."""
+        text = "".join(node.log() for node in nodes.all.values())
+        for word in ("runtime error", "Sanitizer", "raftlog_stopped", "states_differ"):
+            self.assertNotIn(word, text)
+        self.assertEqual(text.count("raftlog_bootstrapped"), bootstraps)
+
+    def test_kill_loops(self):
+        random.seed(os.environ.get("SEED", "1"))
+        rounds = int(os.environ.get("ROUNDS", "8"))
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1", "load=20", "size=200", "threshold=400000",
+                   "trailing=60000") as nodes:
+            nodes.start()
+            nodes.wait_leader()
+            for _ in range(rounds):
+                time.sleep(random.uniform(0.3, 1.0))
+                victims = random.choice([[nodes.wait_leader().number], [1], [2], [3],
+                                         random.sample([1, 2, 3], 2), [1, 2, 3]])
+                for number in victims:
+                    nodes[number].kill()
+                time.sleep(random.uniform(0, 0.8))
+                nodes.start()
+                nodes.wait_leader()
+            self.assertGreater(self.check_all_there(nodes), 1000)
+            self.check_logs(nodes, 3)
+
+    def test_emptied_disk_rejoins(self):
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1", "load=10", "size=100", "threshold=300000",
+                   "trailing=50000") as nodes:
+            nodes.start()
+            for number in (2, nodes.wait_leader().number):
+                leader = nodes.wait_leader()
+                wait_until(lambda node=leader: node.status()["taken"] > 0, "a snapshot")
+                nodes[number].kill()
+                nodes[number].wipe()
+                nodes[number].start()
+                nodes.wait_leader()
+                wait_until(lambda n=number: nodes[n].status()["count"] > 0 and
+                           not nodes[n].status()["rejoining"], "the rejoin")
+                self.assertIn("raftlog_rejoined", nodes[number].log())
+            self.check_all_there(nodes)
+            self.check_logs(nodes, 3)
+
+    def test_emptied_disk_does_not_start_alone(self):
+        """With one of the others down the emptied node waits, and never bootstraps again."""
+        with Nodes(BINARY, 3, PEER_PORT) as nodes:
+            nodes.start()
+            leader = nodes.wait_leader()
+            leader.ask("propose 7", "proposed 0")
+            nodes.wait_equal(count=3)
+            others = [n for n in (1, 2, 3) if n != leader.number]
+            for number in (1, 2, 3):
+                nodes[number].kill()
+            nodes[others[0]].wipe()
+            nodes[others[0]].start()
+            nodes[others[1]].start()
+            time.sleep(2)
+            self.assertFalse(any(node.status()["elected"] for node in nodes.alive()))
+            leader.start()
+            nodes.wait_leader()
+            nodes.wait_equal(count=3)
+            self.assertEqual(nodes[others[0]].ids(), [7])
+            self.check_logs(nodes, 3)
+
+    def test_slow_start_bootstraps_once(self):
+        """Nodes that come up one after the other, some killed in between, form one cluster."""
+        with Nodes(BINARY, 5, PEER_PORT) as nodes:
+            for number in (1, 2, 3, 4):
+                nodes[number].start()
+            time.sleep(0.5)
+            self.assertFalse(any(node.status()["term"] for node in nodes.alive()))
+            nodes[2].kill()
+            nodes[5].start()
+            nodes[2].start()
+            nodes.wait_leader()
+            nodes.wait_equal(count=5)
+            self.check_logs(nodes, 5)
+
+    def test_snapshot_install_under_load(self):
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1", "threshold=2000000", "trailing=100000") as nodes:
+            nodes.start()
+            leader = nodes.wait_leader()
+            away = nodes[leader.number % 3 + 1]
+            away.kill()
+            leader.send("load 50 500")
+            wait_until(lambda: leader.status()["taken"] >= 2, "two snapshots")
+            away.start()
+            wait_until(lambda: away.status()["installed"] >= 1, "an install")
+            self.check_all_there(nodes)
+            self.check_logs(nodes, 3)
+
+    def test_failed_append_ends_the_process(self):
+        """S3: a write to the log that fails ends the node, before anything behind it lands."""
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1") as nodes:
+            nodes.start()
+            leader = nodes.wait_leader()
+            for victim in (nodes[leader.number % 3 + 1], leader):
+                nodes.wait_leader().send("load 100 2000")
+                # New segments are 8 MiB: the next one cannot be allocated.
+                subprocess.run(["prlimit", f"--pid={victim.process.pid}", "--fsize=4000000"],
+                               check=True)
+                self.assertEqual(victim.process.wait(30), 70)
+                self.assertIn("raftlog_stopped", victim.log())
+                self.assertRegex(victim.log(), "error='(a write to the log|writing)")
+                time.sleep(0.5)
+                victim.start()
+                nodes.wait_leader()
+            self.check_all_there(nodes)
+
+    def test_stranger_is_refused(self):
+        """N1: the 40 bytes that kill a bare node, and other nonsense, from a stranger."""
+        append = struct.pack("<5Q", 1, 24, 1, 1, 1)
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1", "load=1") as nodes:
+            nodes.start()
+            leader = nodes.wait_leader()
+            port = PEER_PORT + leader.number
+            for number, text in enumerate([append, append * 100, b"GET / HTTP/1.1\r\n\r\n",
+                                           struct.pack(">IHBB", 0x524C5031, 1, 1, 0) + bytes(32) +
+                                           struct.pack(">I", 2**31), b"\0" * 5000]):
+                with socket.create_connection(("127.0.0.1", port)) as stranger:
+                    stranger.settimeout(5)
+                    stranger.sendall(text)
+                    try:
+                        self.assertLessEqual(len(stranger.recv(100)), 40)
+                        while stranger.recv(4096):
+                            pass
+                    except ConnectionResetError:
+                        pass
+                wait_until(lambda n=number: leader.status()["refused"] > n, "the refusal")
+            # Connections that say nothing: closed by the time limit, or by later ones.
+            silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
+            wait_until(lambda: leader.status()["refused"] >= 200, "the time limit")
+            for stranger in silent:
+                stranger.close()
+            self.assertTrue(leader.is_alive())
+            self.assertTrue(leader.status()["elected"])
+            self.assertIn("raftlog_peer_refused", leader.log())
+            self.check_all_there(nodes)
+            self.check_logs(nodes, 3)
+
+    def test_unfit_peers_are_refused(self):
+        for arguments in (["secret=another secret of the test"], ["cluster=other"]):
+            with Nodes(BINARY, 3, PEER_PORT) as nodes:
+                nodes[1].start()
+                nodes[2].start()
+                nodes[3].start(*arguments)
+                wait_until(lambda: "peer_refused" in nodes[1].log() and
+                           "peer_unfit" in nodes[3].log() + nodes[1].log() or
+                           "peer_unreachable" in nodes[3].log(), "the refusals")
+                time.sleep(0.5)
+                self.assertFalse(any(node.status()["elected"] for node in nodes.alive()))
+                reason = "bad-proof" if "secret" in arguments[0] else "wrong-cluster"
+                self.assertIn(reason, nodes[1].log())
+                lines = nodes[1].log().count("peer_refused")
+                self.assertLess(lines, 4, "log lines must be limited")
+
+    def test_lost_end_is_noticed(self):
+        """R18: a node whose log is shorter than what a peer knows it to have had does not vote."""
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1") as nodes:
+            nodes.start()
+            leader = nodes.wait_leader()
+            victim = nodes[leader.number % 3 + 1]
+            victim.ask("status", "^status")
+            backup = victim.data + ".old"
+            leader.ask("propose 1", "proposed 0")
+            nodes.wait_equal(count=3)
+            victim.kill()
+            subprocess.run(["cp", "-a", victim.data, backup], check=True)
+            victim.start()
+            leader.send("load 5 100")
+            time.sleep(1)
+            leader.send("load 0 100")
+            time.sleep(0.5)
+            nodes.wait_equal(count=3)
+            time.sleep(1.2)  # the leader looks once a second
+            victim.kill()
+            victim.wipe()
+            os.rename(backup, victim.data)
+            victim.start()
+            self.assertEqual(victim.process.wait(10), 70)
+            self.assertIn("raftlog_entries_lost", victim.log())
+            victim.start()
+            wait_until(lambda: "raftlog_rejoined" in victim.log(), "the rejoin")
+            self.check_all_there(nodes)
+
+    def test_diverged_node_stops(self):
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1") as nodes:
+            nodes[1].start()
+            nodes[2].start()
+            nodes[3].start("diverge_at=100")
+            leader = nodes.wait_leader()
+            leader.send("load 1 100")
+            if leader.number == 3:
+                leader.ask("transfer 2000", "transferred 1")
+                nodes.wait_leader(other_than=3).send("load 1 100")
+            self.assertEqual(nodes[3].process.wait(20), 70)
+            self.assertIn("raftlog_state_diverged", nodes[3].log())
+            self.assertTrue(nodes[1].is_alive() and nodes[2].is_alive())
+
+    def test_transfer(self):
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1", "load=20", "size=100") as nodes:
+            nodes.start()
+            for _ in range(5):
+                leader = nodes.wait_leader()
+                time.sleep(0.5)
+                leader.ask("transfer 3000", "transferred 1")
+                nodes.wait_leader(other_than=leader.number)
+            self.check_all_there(nodes)
+            self.check_logs(nodes, 3)
+
+    def test_full_disk_hands_leadership_away(self):
+        with Nodes(BINARY, 3, PEER_PORT) as nodes:
+            nodes[1].start()
+            nodes[2].start("free_min=1000000000000000000")
+            nodes[3].start("free_min=1000000000000000000")
+            wait_until(lambda: nodes[1].is_alive() and nodes[1].status()["elected"],
+                       "leadership with the one that has room", 40)
+            nodes[1].ask("propose 1", "proposed 0")
+            nodes.wait_equal(count=3)
+            self.assertIn("raftlog_disk_low", nodes[2].log())
+            nodes[1].kill()
+            leader = nodes.wait_leader(other_than=1)
+            leader.ask("propose 2", "proposed -[12]")
+
+    def test_frozen_leader(self):
+        """A leader that stood still is deposed, or serves again only after a fresh barrier (R9)."""
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1", "load=5") as nodes:
+            nodes.start()
+            leader = nodes.wait_leader()
+            leader.kill(signal.SIGSTOP)
+            time.sleep(2)
+            since = len(leader.lines)
+            leader.kill(signal.SIGCONT)
+            leader.wait_line("^deposed", since)
+            nodes.wait_leader()
+            self.check_all_there(nodes)
+            self.check_logs(nodes, 3)
+
+    def test_single_node(self):
+        with Nodes(BINARY, 1, PEER_PORT, "acks=1", "load=10", "size=100", "threshold=100000",
+                   "trailing=20000") as nodes:
+            for _ in range(4):
+                nodes.start()
+                nodes.wait_leader()
+                time.sleep(0.5)
+                nodes[1].kill()
+            nodes.start()
+            nodes.wait_leader()
+            self.check_all_there(nodes)
+            self.check_logs(nodes, 1)
+            nodes[1].send("quit")
+            self.assertEqual(nodes[1].process.wait(10), 0)
+
+
+if __name__ == "__main__":
+    BINARY = sys.argv.pop(1)
+    unittest.main(verbosity=2)
