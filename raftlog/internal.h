@@ -61,7 +61,7 @@ struct raftlog {
     struct data_dir data;
     uint64_t boot_id;
     uint8_t config_hash[HELLO_HASH_LEN];
-    struct raft_buffer configuration; /* as the library encodes it */
+    struct raft_buffer configuration; /* as the library encodes it, without its padding */
     struct peers peers;
     struct handshake_self self;
 

@@ -285,6 +285,17 @@ void raftlog_close(struct raftlog *log, void (*closed)(void *ctx))
     begin_close(log, closed);
 }
 
+/* How much of the library's encoding says something: version u8, count u64, and for each server an
+ * id u64, an address that ends with a NUL, and a role u8. Padding follows. */
+static size_t encoded_len(const struct raft_configuration *configuration)
+{
+    size_t len = 9;
+    for (unsigned i = 0; i < configuration->n; i++) {
+        len += 8 + strlen(configuration->servers[i].address) + 2;
+    }
+    return len;
+}
+
 static struct raftlog *new_log(const struct raftlog_options *options,
                                const struct raftlog_events *events,
                                void *ctx)
@@ -305,6 +316,7 @@ static struct raftlog *new_log(const struct raftlog_options *options,
     raft_configuration_init(&configuration);
     ensure(raftlog_start_configuration(log, &configuration) == 0);
     ensure(raft_configuration_encode(&configuration, &log->configuration) == 0);
+    log->configuration.len = encoded_len(&configuration);
     raft_configuration_close(&configuration);
     log->fsm.library = &log->raft;
     log->fsm.guard = &log->guard;

@@ -65,6 +65,12 @@ static bool are_numbers(const uint8_t *at, size_t n)
     return true;
 }
 
+/* As the library sends it: padded to 8 bytes, with memory that nobody wrote. */
+static size_t sent_configuration_len(const struct peer_frame_reader *reader)
+{
+    return (reader->configuration.len + 7) / 8 * 8;
+}
+
 static enum peer_frame_error check_preamble(struct peer_frame_reader *reader)
 {
     const uint8_t *at = reader->message.data;
@@ -87,7 +93,7 @@ static enum peer_frame_error check_preamble(struct peer_frame_reader *reader)
             is_good = len == VOTE_RESULT_LEN;
             break;
         case RAFT_IO_INSTALL_SNAPSHOT:
-            is_good = len == INSTALL_LEN + reader->configuration.len;
+            is_good = len == INSTALL_LEN + sent_configuration_len(reader);
             break;
         case RAFT_IO_TIMEOUT_NOW:
             is_good = len == TIMEOUT_LEN;
@@ -98,24 +104,11 @@ static enum peer_frame_error check_preamble(struct peer_frame_reader *reader)
     return is_good ? PEER_FRAME_OK : PEER_FRAME_BAD_LENGTH;
 }
 
-/* How much of the library's encoding says something: version u8, count u64, and for each server an
- * id u64, an address that ends with a NUL, and a role u8. The padding to 8 bytes behind it is memory
- * that nobody wrote. */
-static size_t configuration_len(struct span configuration)
-{
-    size_t len = 9;
-    for (uint64_t left = bytes_le64(configuration.data + 1); left > 0; left--) {
-        len += 8;
-        len += strnlen((const char *)configuration.data + len, configuration.len - len) + 2;
-    }
-    ensure(len <= configuration.len);
-    return len;
-}
-
 static bool is_our_configuration(const struct peer_frame_reader *reader, struct span said)
 {
     struct span ours = reader->configuration;
-    return said.len == ours.len && memcmp(said.data, ours.data, configuration_len(ours)) == 0;
+    return said.len == sent_configuration_len(reader) &&
+           memcmp(said.data, ours.data, ours.len) == 0;
 }
 
 /* The entries' heads; sets payload_len. */
@@ -154,7 +147,7 @@ static enum peer_frame_error check_append(struct peer_frame_reader *reader, cons
 
 static enum peer_frame_error check_install(struct peer_frame_reader *reader, const uint8_t *at)
 {
-    size_t len = reader->configuration.len;
+    size_t len = sent_configuration_len(reader);
     if (!are_numbers(at, 4) || bytes_le64(at) == 0 || bytes_le64(at + 8) == 0 ||
         bytes_le64(at + 16) == 0 || bytes_le64(at + 16) > bytes_le64(at)) {
         return PEER_FRAME_BAD_NUMBER;

@@ -47,7 +47,8 @@ enum peer_frame_stage {
 
 struct peer_frame_reader {
     uint64_t peer_id;
-    struct span configuration; /* as the library encodes it: the only one that may be sent */
+    struct span configuration; /* as the library encodes it, without its padding: the only one
+                                * that may be sent */
     enum peer_frame_stage stage;
     uint64_t type;
     size_t header_len;
