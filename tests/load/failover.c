@@ -155,6 +155,15 @@ static void end_when_due(struct failover *run)
     uv_timer_start(&run->end_timer, on_end, wanted_ms > spent_ms ? wanted_ms - spent_ms : 0, 0);
 }
 
+static void begin_fault(struct failover *run, const char *text)
+{
+    char kind[sizeof run->crowd->watch.faults->kind];
+    size_t len = strcspn(text, " ");
+    snprintf(kind, sizeof kind, "%.*s", (int)len, text);
+    uint64_t at_ns = strtoull(text + len, NULL, 10);
+    watch_fault_begins(run->crowd, kind, at_ns == 0 ? uv_hrtime() : at_ns);
+}
+
 static void on_command(void *ctx, const char *line)
 {
     struct failover *run = ctx;
@@ -164,7 +173,7 @@ static void on_command(void *ctx, const char *line)
             end_when_due(run);
         }
     } else if (strncmp(line, "fault ", 6) == 0 && run->is_formed) {
-        watch_fault_begins(run->crowd, line + 6);
+        begin_fault(run, line + 6);
     } else if (strcmp(line, "status") == 0) {
         print_status(run);
     } else if (strcmp(line, "verify") == 0 && run->is_formed) {

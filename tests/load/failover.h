@@ -2,10 +2,11 @@
  * rebalance, offsets are committed at a fixed rate.
  *
  * Commands on standard input:
- *   fault KIND   a fault happens now; a line follows when all have recovered from it
- *   status       prints whether all members are stable
- *   verify       holds commits back, reads all offsets, goes on
- *   finish       ends churn and commits, verifies offsets and members, prints totals, ends
+ *   fault KIND [NS]   a fault happens (at that time of the monotonic clock); a line follows when
+ *                     all have recovered from it
+ *   status            prints whether all members are stable
+ *   verify            holds commits back, reads all offsets, goes on
+ *   finish            ends churn and commits, verifies offsets and members, prints totals, ends
  * The end of the input is "finish", after --seconds if the run has them. */
 #ifndef LOAD_FAILOVER_H
 #define LOAD_FAILOVER_H

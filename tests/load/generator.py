@@ -4,6 +4,7 @@ power."""
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -116,6 +117,18 @@ def measure(programs, mode, bootstrap, pids, **settings):
     return result
 
 
+def wait_for_port(port):
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
 class Floor:
     """The floor programs as context managers: .bootstrap, .pids."""
 
@@ -124,7 +137,7 @@ class Floor:
         self.processes = []
         for command in commands:
             self.processes.append(subprocess.Popen([str(part) for part in command]))
-            time.sleep(0.5)  # a leader connects to followers that listen
+        wait_for_port(port)
 
     @property
     def pids(self):

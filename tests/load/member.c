@@ -41,6 +41,14 @@ static void set_phase(struct member *member, enum member_phase phase)
     }
 }
 
+static void uncaused(struct member *member, int error, const char *request)
+{
+    fprintf(stderr, "uncaused error=%s request=%s group=%s generation=%d member=%.*s\n",
+            kafka_error_name(error), request, member->group->name, (int)member->generation,
+            (int)member->id_len, member->id);
+    watch_uncaused(watch_of(member), error);
+}
+
 /* The one timer of a member, for what its phase waits for. */
 static void after(struct member *member, unsigned ms, uv_timer_cb then)
 {
@@ -249,7 +257,7 @@ static void on_join(void *ctx, const struct link_outcome *outcome)
             break;
         case KAFKA_MEMBER_ID_REQUIRED:
             if (member->id_len > 0) {
-                watch_uncaused(watch_of(member), response->error_code, "join");
+                uncaused(member, response->error_code, "join");
             }
             take_id(member, response->member_id);
             proceed(member);
@@ -258,7 +266,7 @@ static void on_join(void *ctx, const struct link_outcome *outcome)
             rejoin(member);
             break;
         default:
-            watch_uncaused(watch_of(member), response->error_code, "join");
+            uncaused(member, response->error_code, "join");
             expelled(member, response->error_code);
     }
 }
@@ -290,7 +298,7 @@ static void on_sync(void *ctx, const struct link_outcome *outcome)
         return;
     }
     if (error != KAFKA_REBALANCE_IN_PROGRESS || is_settled(member)) {
-        watch_uncaused(watch_of(member), error, "sync");
+        uncaused(member, error, "sync");
     }
     expelled(member, error);
 }
@@ -317,7 +325,7 @@ static void on_heartbeat(void *ctx, const struct link_outcome *outcome)
         return; /* it crossed a rejoin */
     }
     if (error != KAFKA_REBALANCE_IN_PROGRESS || is_settled(member)) {
-        watch_uncaused(watch_of(member), error, "heartbeat");
+        uncaused(member, error, "heartbeat");
     }
     expelled(member, error);
 }
@@ -345,7 +353,7 @@ static void refused_commit(struct member *member, int error)
     if (is_over && !is_settled(member)) {
         watch_of(member)->commits_fenced++;
     } else {
-        watch_uncaused(watch_of(member), error, "commit");
+        uncaused(member, error, "commit");
     }
     member->commit.is_open = false;
 }

@@ -14,10 +14,8 @@ static const int uncaused_codes[] = {KAFKA_ILLEGAL_GENERATION, KAFKA_UNKNOWN_MEM
                                      KAFKA_REBALANCE_IN_PROGRESS, KAFKA_MEMBER_ID_REQUIRED};
 enum { CODES = sizeof uncaused_codes / sizeof uncaused_codes[0] };
 
-void watch_uncaused(struct watch *watch, int error, const char *where)
+void watch_uncaused(struct watch *watch, int error)
 {
-    fprintf(stderr, "uncaused error=%d name=%s request=%s\n", error, kafka_error_name(error),
-            where);
     for (int i = 0; i < CODES; i++) {
         if (uncaused_codes[i] == error) {
             watch->uncaused[i]++;
@@ -37,14 +35,14 @@ static void look_at_group(const struct crowd_group *group, struct watch_fault *f
         const struct member *member = &group->members[i];
         joining |= member->phase == MEMBER_JOINING;
         syncing |= member->phase == MEMBER_SYNCING || member->phase == MEMBER_DELAYING;
-        fault->commits_in_flight += member->commit.is_sent;
+        fault->commits_in_flight += member->commit.is_open;
     }
     fault->joining += joining;
     fault->syncing += syncing && !joining;
     fault->waiting += group->settled_at >= 0 ? group->members_count : 0;
 }
 
-void watch_fault_begins(struct crowd *crowd, const char *kind)
+void watch_fault_begins(struct crowd *crowd, const char *kind, uint64_t at_ns)
 {
     struct watch *watch = &crowd->watch;
     if (watch->faults == NULL) {
@@ -52,7 +50,7 @@ void watch_fault_begins(struct crowd *crowd, const char *kind)
     }
     ensure(watch->faults != NULL && watch->faults_count < WATCH_FAULTS_MAX);
     struct watch_fault *fault = &watch->faults[watch->faults_count++];
-    *fault = (struct watch_fault){.at_ns = uv_hrtime()};
+    *fault = (struct watch_fault){.at_ns = at_ns};
     snprintf(fault->kind, sizeof fault->kind, "%s", kind);
     for (int i = 0; i < crowd->options.groups; i++) {
         look_at_group(&crowd->groups[i], fault);

@@ -49,9 +49,10 @@ struct watch {
 };
 
 /* An error code in a reply that the member is not to blame for. */
-void watch_uncaused(struct watch *watch, int error, const char *where);
+void watch_uncaused(struct watch *watch, int error);
 
-void watch_fault_begins(struct crowd *crowd, const char *kind);
+/* [at_ns]: when, as uv_hrtime() tells it, which is the system's monotonic clock. */
+void watch_fault_begins(struct crowd *crowd, const char *kind, uint64_t at_ns);
 /* An accepted heartbeat or commit over a link that was opened at [opened_ns]. [is_first]: of this
  * member since the last fault. */
 void watch_heartbeat(struct watch *watch, uint64_t sent_ns, uint64_t opened_ns, bool is_first);
