@@ -64,6 +64,7 @@ static void answer_locally(struct dispatch *dispatch, struct request *request)
         .node_id = dispatch->node_id,
         .leader_id = driver_leader_id(dispatch->driver),
         .listener = conn->listener,
+        .self = dispatch->self,
         .hint = give_hint,
         .hint_ctx = dispatch,
     };

@@ -12,10 +12,13 @@
 #include "server/hint.h"
 #include "server/request.h"
 
+struct node;
+
 struct dispatch {
     struct driver *driver;
     const char *cluster_id;
     uint64_t node_id;
+    const struct node *self; /* this node's own card, for as long as the registry lacks it */
     struct hints hints;
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -57,6 +58,8 @@ static void make_card(struct server *server)
     }
     server->card = BUF_EMPTY;
     node_encode_card(&node, &server->card);
+    server->self = node_new(node.id, buf_span(&server->card));
+    ensure(server->self != NULL);
 }
 
 static bool open_log(struct server *server, char *message, size_t message_len)
@@ -195,6 +198,7 @@ bool server_open(struct server *server,
     stop_init(server);
     watch_loop(server);
     make_card(server);
+    server->dispatch.self = server->self;
     driver_set_card(&server->driver, buf_span(&server->card));
     return open_log(server, message, message_len) &&
            listener_open_all(&server->listeners, &server->loop, config, &server->conns, message,
@@ -206,5 +210,6 @@ void server_run(struct server *server)
     uv_run(&server->loop, UV_RUN_DEFAULT);
     ensure(uv_loop_close(&server->loop) == 0);
     buf_close(&server->card);
+    free(server->self);
     datadir_close(&server->datadir);
 }

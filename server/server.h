@@ -39,7 +39,8 @@ struct server {
     struct conns conns;
     struct dispatch dispatch;
     struct listeners listeners;
-    struct buf card; /* what this node says of itself */
+    struct buf card;   /* what this node says of itself, */
+    struct node *self; /* and the same, read */
 
     uv_prepare_t prepare;
     uv_check_t check;
