@@ -158,6 +158,9 @@ void apply_member_replaced(struct apply *apply, const void *body)
         group->leader = member->id;
     }
     group_replace_member(&state->editions, group, old, member);
+    if (!group->has_assignment) { /* the one that is being made names a dead id */
+        group->is_changed = true;
+    }
     state_update_group(state, group, group->members_count);
     apply->verdict.id = member->id;
 }

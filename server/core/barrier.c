@@ -43,10 +43,7 @@ static void answer_syncs(struct coordinator *c, struct round *round)
 {
     deadline_clear(&c->deadlines, &round->sync);
     for (struct seat *seat = round->seats; seat != NULL; seat = seat->next) {
-        struct call *sync = seat_take_sync(seat);
-        if (sync != NULL) {
-            reply_error(c, sync, KAFKA_REBALANCE_IN_PROGRESS);
-        }
+        seat_answer_sync(c, seat, KAFKA_REBALANCE_IN_PROGRESS);
     }
 }
 

@@ -14,7 +14,7 @@ struct seat_view *barrier_views(struct coordinator *c, const struct round *round
         views[n++] = seat_view_of(seat, group->members[i]);
     }
     for (struct seat *seat = round->seats; seat != NULL && (size_t)n < most; seat = seat->next) {
-        if (seat->kind == SEAT_CANDIDATE) {
+        if (seat->kind == SEAT_CANDIDATE && seat->join != NULL) {
             views[n++] = seat_view_of(seat, NULL);
         }
     }
@@ -22,17 +22,25 @@ struct seat_view *barrier_views(struct coordinator *c, const struct round *round
     return views;
 }
 
+/* NULL: none. One whose join was answered by its deadline (R11) while the generation that makes it
+ * a member is in flight does not count: what it gave is with its call. */
+static const struct seat *first_candidate(const struct round *round)
+{
+    const struct seat *seat = round->seats;
+    while (seat != NULL && (seat->kind != SEAT_CANDIDATE || seat->join == NULL)) {
+        seat = seat->next;
+    }
+    return seat;
+}
+
 struct span barrier_protocol_type(const struct round *round)
 {
     const struct group *group = round->slot->facts;
-    if (group->members_count > 0 || round->candidates == 0) {
+    const struct seat *first = group->members_count > 0 ? NULL : first_candidate(round);
+    if (first == NULL) {
         return group->protocol_type;
     }
-    const struct seat *seat = round->seats;
-    while (seat->kind != SEAT_CANDIDATE) {
-        seat = seat->next;
-    }
-    const struct join_group_request *request = seat->join->request;
+    const struct join_group_request *request = first->join->request;
     return request->protocol_type;
 }
 
@@ -93,7 +101,7 @@ bool barrier_accepts(struct coordinator *c,
                      const struct join_group_request *request)
 {
     struct round *round = slot->round;
-    if (slot->facts->members_count == 0 && (round == NULL || round->candidates == 0)) {
+    if (slot->facts->members_count == 0 && (round == NULL || first_candidate(round) == NULL)) {
         return request->protocol_type.len > 0 && request->protocols_count > 0;
     }
     ensure(round != NULL);

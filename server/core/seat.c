@@ -198,16 +198,32 @@ struct call *seat_take_sync(struct seat *seat)
     return call;
 }
 
+/* Whoever waited was alive until now. */
+static void touch_member(struct coordinator *c, struct seat *seat)
+{
+    const struct member *member = member_of(seat);
+    if (member != NULL) {
+        seat_touch(c, seat, member->session_timeout_ms);
+    }
+}
+
+void seat_answer_sync(struct coordinator *c, struct seat *seat, int16_t error)
+{
+    struct call *sync = seat_take_sync(seat);
+    if (sync != NULL) {
+        touch_member(c, seat);
+        reply_error(c, sync, error);
+    }
+}
+
 void seat_answer(struct coordinator *c, struct seat *seat, int16_t error)
 {
     struct call *join = seat_take_join(seat);
-    struct call *sync = seat_take_sync(seat);
     if (join != NULL) {
+        touch_member(c, seat);
         reply_error(c, join, error);
     }
-    if (sync != NULL) {
-        reply_error(c, sync, error);
-    }
+    seat_answer_sync(c, seat, error);
 }
 
 void seat_reject(struct coordinator *c, struct seat *seat, int16_t error, int cause)

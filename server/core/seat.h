@@ -62,7 +62,8 @@ void seat_park_sync(struct coordinator *c, struct seat *seat, struct call *call)
 /* The parked call, to be answered now; NULL: none. */
 struct call *seat_take_join(struct seat *seat);
 struct call *seat_take_sync(struct seat *seat);
-/* Answers what is parked. */
+/* Answers what is parked; the session of a member starts anew, since it was alive until now. */
+void seat_answer_sync(struct coordinator *c, struct seat *seat, int16_t error);
 void seat_answer(struct coordinator *c, struct seat *seat, int16_t error);
 
 /* Its session starts anew. */

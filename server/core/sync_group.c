@@ -38,10 +38,7 @@ static void answer_all(struct coordinator *c, struct round *round)
 static void refuse_all(struct coordinator *c, struct round *round, int16_t error)
 {
     for (struct seat *seat = round->seats; seat != NULL; seat = seat->next) {
-        struct call *call = seat_take_sync(seat);
-        if (call != NULL) {
-            reply_error(c, call, error);
-        }
+        seat_answer_sync(c, seat, error);
     }
 }
 
