@@ -29,12 +29,6 @@ struct failover {
     uv_timer_t end_timer;
 };
 
-static void say(const char *line)
-{
-    puts(line);
-    fflush(stdout);
-}
-
 /* ---- Commits ---- */
 
 static void on_commit_tick(uv_timer_t *timer)
@@ -76,7 +70,6 @@ static void on_verified(void *ctx, const struct verify_result *result)
     run->is_clean &= result->lost == 0 && result->invented == 0;
     if (!run->finishes) {
         run->holds_commits = false;
-        fflush(stdout);
         return;
     }
     watch_print_totals(&run->crowd->watch);
@@ -88,7 +81,6 @@ static void on_verified(void *ctx, const struct verify_result *result)
            (unsigned long long)link_debts().open);
     run->is_clean &=
         result->evicted == 0 && crowd_is_stable(run->crowd) && watch_is_clean(&run->crowd->watch);
-    fflush(stdout);
     uv_stop(run->crowd->loop);
 }
 
@@ -141,11 +133,13 @@ static void on_end(uv_timer_t *timer)
 
 static void print_status(const struct failover *run)
 {
-    printf("status formed=%d stable=%d members=%d heartbeats=%llu commits_acked=%llu\n",
-           run->is_formed, run->crowd->stable, run->crowd->options.members,
-           (unsigned long long)run->crowd->watch.heartbeats,
-           (unsigned long long)run->crowd->watch.commits_acked);
-    fflush(stdout);
+    const struct watch_fault *fault = watch_last_fault(&run->crowd->watch);
+    printf(
+        "status formed=%d stable=%d members=%d heartbeats=%llu commits_acked=%llu "
+        "unheard=%d\n",
+        run->is_formed, run->crowd->stable, run->crowd->options.members,
+        (unsigned long long)run->crowd->watch.heartbeats,
+        (unsigned long long)run->crowd->watch.commits_acked, fault == NULL ? 0 : fault->waiting);
 }
 
 static void end_when_due(struct failover *run)
@@ -181,7 +175,7 @@ static void on_command(void *ctx, const char *line)
     } else if (strcmp(line, "finish") == 0) {
         finish(run);
     } else {
-        say("error unknown command");
+        puts("error unknown command");
     }
 }
 
@@ -192,7 +186,7 @@ static void on_formed(void *ctx)
     run->begun_ns = uv_hrtime();
     crowd_settle(run->crowd);
     uv_timer_start(&run->commit_timer, on_commit_tick, COMMIT_TICK_MS, COMMIT_TICK_MS);
-    say("ready");
+    puts("ready");
     if (run->is_input_over) {
         end_when_due(run);
     }

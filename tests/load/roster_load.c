@@ -176,7 +176,6 @@ static bool run_idle(struct crowd *crowd)
     form_and_park(crowd);
     directory_close(&crowd->directory);
     printf("ready members=%d\n", crowd->options.members);
-    fflush(stdout);
     console_open(crowd->loop, on_input, crowd->loop);
     uv_run(crowd->loop, UV_RUN_DEFAULT);
     return true;
@@ -230,6 +229,7 @@ int main(int argc, char **argv)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a script waits for each line */
     raise_limit();
     if (strcmp(options.mode, "offsets") == 0) {
         return run_fill() ? 0 : 1;

@@ -122,7 +122,6 @@ static void begin(struct steady *steady, const struct sockaddr_in *address)
     steady->begun_ns = uv_hrtime();
     steady->ends_ns = steady->begun_ns + (uint64_t)(options->seconds * 1e9);
     printf("start\n");
-    fflush(stdout);
     for (int i = 0; i < options->connections; i++) {
         for (int d = 0; d < options->depth; d++) {
             send_next(&steady->lanes[i]);
@@ -148,7 +147,6 @@ static void print(const struct steady *steady, double seconds)
         (unsigned long long)histogram_percentile(latency, 0.99),
         (unsigned long long)histogram_percentile(latency, 0.999),
         (unsigned long long)latency->max_us);
-    fflush(stdout);
 }
 
 bool steady_run(struct crowd *crowd, const struct steady_options *options)
