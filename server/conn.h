@@ -40,6 +40,7 @@ struct conn {
     char client_host[ADDRESS_TEXT_BYTES];
     uint8_t client_host_len;
 
+    bool is_members; /* has carried a call for the coordinator */
     bool is_reading;
     bool is_paused; /* by the budget */
     bool is_pumping;

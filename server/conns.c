@@ -249,6 +249,16 @@ void conns_end_turn(struct conns *conns)
     alarm_ask(&conns->hold_alarm, deadlines_next(&conns->holds));
 }
 
+void conns_finish_others(struct conns *conns)
+{
+    conns_stop_holding(conns);
+    for (struct conn *conn = conns->first; conn != NULL; conn = conn->next) {
+        if (!conn->is_members) {
+            conn_end(conn);
+        }
+    }
+}
+
 void conns_finish(struct conns *conns)
 {
     conns_stop_holding(conns);

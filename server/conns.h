@@ -122,6 +122,8 @@ void conns_end_turn(struct conns *conns);
 
 /* Held replies leave now and none is held any more. */
 void conns_stop_holding(struct conns *conns);
+/* As conns_finish(), for connections that have carried no call of a group's member. */
+void conns_finish_others(struct conns *conns);
 /* No further request is read; each connection is closed once its replies have left. Requests that
  * are running must have been answered. */
 void conns_finish(struct conns *conns);

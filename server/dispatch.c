@@ -89,6 +89,7 @@ static void hand_over(struct dispatch *dispatch,
     if (header->api_key == API_ApiVersions) {
         conn_reply(request, api_versions_handle(&request->call));
     } else if (coordinator_serves(header->api_key)) {
+        request->conn->is_members = true;
         conn_charge(request);
         driver_request(dispatch->driver, &request->call);
     } else if (local_serves(header->api_key)) {

@@ -27,7 +27,9 @@ enum stop_phase {
     STOP_RUNNING,
     STOP_TRANSFERRING, /* leadership is being handed over */
     STOP_ANSWERING,    /* calls whose proposal is in flight get their answer */
-    STOP_FLUSHING,     /* replies leave, connections are closed */
+    STOP_LINGERING,    /* another node leads; clients are told so when they ask */
+    STOP_PARTING,      /* connections that no group's member uses are closed */
+    STOP_FLUSHING,     /* the others, too, once their replies have left */
     STOP_CLOSING       /* the log is being closed, then the loop ends */
 };
 
@@ -46,6 +48,7 @@ struct server {
     uv_check_t check;
     uv_signal_t signals[4];
     struct alarm stop_alarm;
+    bool is_handed_over;
     enum stop_phase stop_phase;
     int64_t stop_due_ms;     /* when the phase ends in any case */
     int64_t stop_limit_ms;   /* when the process ends in any case */

@@ -1,6 +1,15 @@
 /* An orderly end: hand leadership over, answer every call, let replies leave, close the log.
  *
- *   RUNNING --SIGTERM--> TRANSFERRING --> ANSWERING --> FLUSHING --> CLOSING --> the loop ends
+ *   RUNNING --SIGTERM--> TRANSFERRING --> ANSWERING --> LINGERING --> PARTING --> FLUSHING
+ *                                             |                                    ^  |
+ *                                             '-------(nobody took over)-----------'  v
+ *                                                                                  CLOSING
+ *
+ * Why not close all connections when the calls are answered: a client whose connections all break
+ * in one moment may ask for the coordinator over one of them that it does not know to be broken
+ * yet, and repeat the question there until this node is back (librdkafka does); its session is over
+ * by then. So clients are given time to hear of the new coordinator from this node; and of the
+ * connections that are left, those of members are closed last.
  *
  * Each phase has its share of shutdown.timeout.ms and ends with it, whatever is left; where even
  * closing the log takes longer the process ends itself: it is crash-only, so nothing is lost. */
@@ -9,6 +18,9 @@
 #include "rpc/ensure.h"
 #include "server/log.h"
 #include "server/server.h"
+
+/* Between the last goodbye to others and that to members: a client's threads learn of both. */
+enum { PARTING_MS = 100 };
 
 static int64_t now_of(const struct server *server)
 {
@@ -30,7 +42,7 @@ static int64_t share_of(const struct server *server)
 /* It takes milliseconds, or there is nobody to take over. */
 static int64_t transfer_of(const struct server *server)
 {
-    int64_t enough_ms = 4 * server->config->election_timeout_ms;
+    int64_t enough_ms = 6 * server->config->election_timeout_ms;
     return enough_ms < share_of(server) ? enough_ms : share_of(server);
 }
 
@@ -39,6 +51,7 @@ static void on_transferred(void *ctx, bool transferred)
     struct server *server = ctx;
     if (server->stop_phase == STOP_TRANSFERRING) {
         log_event(LOG_LEVEL_INFO, "leadership_handed_over success=%d", transferred);
+        server->is_handed_over = transferred;
         enter(server, STOP_ANSWERING, share_of(server));
     }
 }
@@ -53,7 +66,6 @@ void stop_begin(struct server *server)
               driver_parked_calls(&server->driver));
     server->stop_limit_ms = now_of(server) + server->config->shutdown_timeout_ms;
     listener_close_all(&server->listeners);
-    conns_stop_holding(&server->conns);
     driver_stopping(&server->driver);
     enter(server, STOP_TRANSFERRING, share_of(server));
     if (driver_is_leading(&server->driver) && server->config->peers_count > 1) {
@@ -93,6 +105,22 @@ static void close_log(struct server *server)
     driver_close_log(&server->driver, on_log_closed, server);
 }
 
+static void flush(struct server *server)
+{
+    conns_finish(&server->conns);
+    enter(server, STOP_FLUSHING, share_of(server));
+}
+
+static void after_answers(struct server *server)
+{
+    int64_t linger_ms = server->config->shutdown_linger_ms;
+    if (server->is_handed_over) {
+        enter(server, STOP_LINGERING, linger_ms < share_of(server) ? linger_ms : share_of(server));
+    } else {
+        flush(server);
+    }
+}
+
 void stop_turn(struct server *server)
 {
     bool is_due = now_of(server) >= server->stop_due_ms;
@@ -106,8 +134,18 @@ void stop_turn(struct server *server)
             break;
         case STOP_ANSWERING:
             if (is_due || driver_parked_calls(&server->driver) == 0) {
-                conns_finish(&server->conns);
-                enter(server, STOP_FLUSHING, share_of(server));
+                after_answers(server);
+            }
+            break;
+        case STOP_LINGERING:
+            if (is_due || server->conns.count == 0) {
+                conns_finish_others(&server->conns);
+                enter(server, STOP_PARTING, PARTING_MS);
+            }
+            break;
+        case STOP_PARTING:
+            if (is_due || server->conns.count == 0) {
+                flush(server);
             }
             break;
         case STOP_FLUSHING:
