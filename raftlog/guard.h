@@ -53,7 +53,7 @@ enum {
      * a snapshot, that has not completed counts as one that never will. */
     GUARD_APPEND_TICKS_MAX = 600,
     GUARD_SNAPSHOT_TICKS_MAX = 12000,
-    /* One AppendEntries carries at most so much, but always one entry. */
+    /* One AppendEntries ends with the entry that makes it this large, or with this many. */
     GUARD_CHUNK_BYTES_MAX = 4 << 20,
     GUARD_CHUNK_ENTRIES_MAX = 1024,
     GUARD_HELD_ACKS_MAX = 32 /* the latest of so many nodes; of others they are dropped */
@@ -94,6 +94,7 @@ struct guard {
     raft_io_tick_cb tick;
     raft_io_recv_cb recv;
     const struct raft_message *handling; /* the message being handled, or NULL */
+    bool is_handling_cut;                /* it may have been cut (G10) when it was sent */
     raft_term verified_term;             /* in this term ... */
     raft_index verified;                 /* ... its leader has confirmed our log up to here (G3) */
     struct guard_held_ack held[GUARD_HELD_ACKS_MAX];
@@ -105,7 +106,8 @@ struct guard {
     raft_term leading_term;     /* stepped_up() was told for it and stepped_down() not yet; or 0 */
     raft_id leader_id;          /* as told last */
     raft_index rejoin_target;   /* 0 until known (G8) */
-    unsigned puts;              /* snapshot writes in progress (G6) */
+    unsigned puts;              /* snapshot writes in progress (G6) ... */
+    unsigned installs;          /* ... and those of them that replace the log */
     unsigned appends;           /* log writes in progress */
     unsigned truncates_pending; /* truncations whose following append has not completed ... */
     unsigned truncates_alone;   /* ... or has not even been submitted */
@@ -130,6 +132,10 @@ void guard_poll(struct guard *guard);
 /* Tells a step-down that the library has made but the guard not seen yet: to be called where
  * committed entries come out of the library, in the middle of one of its functions. */
 void guard_poll_step_down(struct guard *guard);
+
+/* Whether the library is in the middle of replacing what is on the disk. Closed then, it frees what
+ * a thread of the pool still works with, so it must not be. */
+bool guard_is_rewriting(const struct guard *guard);
 
 /* Leader, and the barrier of this leadership has been committed. */
 bool guard_is_serving(const struct guard *guard);

@@ -88,11 +88,17 @@ static int truncate_log(struct raft_io *io, raft_index index)
     return 0;
 }
 
+bool guard_is_rewriting(const struct guard *guard)
+{
+    return guard->truncates_pending != 0 || guard->installs != 0;
+}
+
 struct put {
     struct raft_io_snapshot_put request;
     struct raft_io_snapshot_put *inner;
     raft_io_snapshot_put_cb cb;
     struct guard *guard;
+    bool is_install;
 };
 
 static void put_done(struct raft_io_snapshot_put *request, int status)
@@ -100,6 +106,7 @@ static void put_done(struct raft_io_snapshot_put *request, int status)
     struct put *put = (struct put *)request;
     struct guard *guard = put->guard;
     guard->puts--;
+    guard->installs -= put->is_install;
     if (status != 0) {
         guard_stop(guard, "writing a snapshot failed");
     }
@@ -120,7 +127,7 @@ static int put_snapshot(struct raft_io *io,
     }
     struct put *put = calloc(1, sizeof *put);
     ensure(put != NULL);
-    *put = (struct put){.inner = request, .cb = cb, .guard = guard};
+    *put = (struct put){.inner = request, .cb = cb, .guard = guard, .is_install = trailing == 0};
     request->cb = cb;
     int rv = guard->original.snapshot_put(io, trailing, &put->request, snapshot, put_done);
     if (rv != 0) {
@@ -129,6 +136,7 @@ static int put_snapshot(struct raft_io *io,
         return rv;
     }
     guard->puts++;
+    guard->installs += put->is_install;
     guard->put_ticks = 0;
     return 0;
 }

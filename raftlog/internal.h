@@ -79,6 +79,7 @@ struct raftlog {
 
     struct startup_state startup;
     bool is_started;
+    bool is_close_asked; /* the library must not be closed at any moment: guard_is_rewriting() */
     bool is_closing;
     bool has_library; /* raft_init() was done */
     bool has_control;

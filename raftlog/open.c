@@ -153,9 +153,11 @@ static bool init_library(struct raftlog *log, char *message, size_t len)
 
 /* The loop. */
 
+static bool close_if_asked(struct raftlog *log);
+
 static void on_turn(struct raftlog *log)
 {
-    if (log->is_closing) {
+    if (log->is_closing || close_if_asked(log)) {
         return;
     }
     raftlog_leadership_turn(log);
@@ -280,9 +282,21 @@ static void begin_close(struct raftlog *log, void (*closed)(void *ctx))
     came_back(log);
 }
 
+/* False: not yet, or long since. */
+static bool close_if_asked(struct raftlog *log)
+{
+    if (!log->is_close_asked || log->is_closing || guard_is_rewriting(&log->guard)) {
+        return false;
+    }
+    begin_close(log, log->closed);
+    return true;
+}
+
 void raftlog_close(struct raftlog *log, void (*closed)(void *ctx))
 {
-    begin_close(log, closed);
+    log->is_close_asked = true;
+    log->closed = closed;
+    close_if_asked(log);
 }
 
 /* How much of the library's encoding says something: version u8, count u64, and for each server an
