@@ -218,18 +218,26 @@ def rule_static(record):
 
 
 def rule_zombie(record):
-    """A member that was stopped until it was evicted cannot commit before it has learned of that
-    (by its library's word: lost, revoked or assigned) and joined again."""
-    zombies = set()
+    """A member that was stopped until it was evicted cannot commit before it has joined again.
+
+    A library may join again while a commit waits, and say so only later. So where it tells its
+    member id after the commit, that must still be the old one or none; where it does not, only a
+    commit that is answered before it speaks of lost or revoked partitions counts."""
+    ids, zombies = {}, {}
     for event in record:
         kind, member = event["event"], event.get("member")
+        if kind in ("assigned", "status") and event.get("member_id"):
+            ids[member] = event["member_id"]
         if kind == "stopped":
-            zombies.add(member)
-        elif kind in ("assigned", "revoked", "lost"):
-            zombies.discard(member)
+            zombies[member] = ids.get(member)
+        elif kind == "assigned":
+            zombies.pop(member, None)
+        elif kind in ("revoked", "lost") and zombies.get(member, "") is None:
+            zombies.pop(member)
         elif kind == "committed" and member in zombies and "error" not in event:
-            yield (f"{member} at {event['t']:.1f} s: a commit of {event['offsets']} under a"
-                   " generation that it is no member of was acknowledged")
+            if event.get("member_id") in (None, "", zombies[member]):
+                yield (f"{member} at {event['t']:.1f} s: a commit of {event['offsets']} under a"
+                       " generation that it is no member of was acknowledged")
 
 
 def rule_answered(record):

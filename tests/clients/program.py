@@ -82,10 +82,11 @@ def reply(client, command, words, polls, records):
             result["offsets"] = dict(word.split("=") for word in words)
             result["offsets"] = {name: int(o) for name, o in result["offsets"].items()}
             client.commit(parse_offsets(words))
+            result.update(client.identity())
         elif command == "fetch":
             result["offsets"] = client.fetch(parse_partitions(words))
         elif command == "status":
-            result.update(polls=polls, records=records, **client.status())
+            result.update(polls=polls, records=records, owned=client.owned(), **client.identity())
     except Exception as error:
         result["error"] = client.failure(error)
     event = {"commit": "committed", "fetch": "fetched", "status": "status"}[command]

@@ -284,21 +284,35 @@ class Static(RuleTest):
 class Zombie(RuleTest):
     rule = staticmethod(check.rule_zombie)
 
+    def sleep(self, *events, member_id=None):
+        told = {"member_id": member_id} if member_id else {}
+        return pair(status(1, "a", "t:0", **told), at(2, "stopped", "a"), at(20, "continued", "a"),
+                    *events)
+
+    def done(self, t, member_id=None):
+        return {**commit(t, "a", 1, t_0=5), **({"member_id": member_id} if member_id else {})}
+
     def test_refused(self):
-        self.good(pair(at(2, "stopped", "a"), at(20, "continued", "a"),
-                       commit(21, "a", 1, error=ILLEGAL, t_0=5)))
+        self.good(self.sleep(commit(21, "a", 1, error=ILLEGAL, t_0=5)))
 
     def test_commit_after_joining_again(self):
-        self.good(pair(at(2, "stopped", "a"), at(20, "continued", "a"), own(25, "a", "t:0"),
-                       commit(26, "a", 1, t_0=5)))
+        self.good(self.sleep(own(25, "a", "t:0"), self.done(26)))
 
-    def test_commit_after_it_has_learned_of_its_eviction(self):
-        self.good(pair(at(2, "stopped", "a"), at(20, "continued", "a"),
-                       give(21, "a", "t:0", event="lost"), commit(26, "a", 1, t_0=5)))
+    def test_joined_again_unseen_and_committed(self):
+        self.good(self.sleep(give(21, "a", "t:0", event="lost"), self.done(22)))
+        self.good(self.sleep(give(21, "a", "t:0", event="lost"), self.done(22, "new"),
+                             member_id="old"))
 
     def test_accepted(self):
-        self.bad(pair(at(2, "stopped", "a"), at(20, "continued", "a"), commit(21, "a", 1, t_0=5)),
-                 "acknowledged")
+        self.bad(self.sleep(self.done(21)), "acknowledged")
+
+    def test_accepted_under_the_old_member_id(self):
+        lost = give(21, "a", "t:0", event="lost")
+        self.bad(self.sleep(lost, self.done(22, "old"), member_id="old"), "acknowledged")
+
+    def test_accepted_under_no_member_id(self):
+        lost = give(21, "a", "t:0", event="lost")
+        self.bad(self.sleep(lost, self.done(22), member_id="old"), "acknowledged")
 
 
 class Answered(RuleTest):

@@ -58,8 +58,13 @@ class Client:
                 raise KafkaException(partition.error)
         return {f"{p.topic}:{p.partition}": max(p.offset, -1) for p in found}
 
-    def status(self):
-        return {"owned": names(self.consumer.assignment())}
+    def owned(self):
+        return names(self.consumer.assignment())
+
+    def identity(self):
+        """1.7 does not tell the member id."""
+        has_id = hasattr(self.consumer, "memberid")
+        return {"member_id": self.consumer.memberid()} if has_id else {}
 
     def failure(self, error):
         known = isinstance(error, KafkaException) and hasattr(error.args[0], "code")

@@ -111,7 +111,8 @@ func commit(client *kgo.Client, words []string) (fields, error) {
 			}
 		}
 	})
-	return fields{"offsets": asked}, failed
+	member, generation := client.GroupMetadata()
+	return fields{"offsets": asked, "member_id": member, "generation": generation}, failed
 }
 
 func fetch(client *kgo.Client, group string, words []string) (fields, error) {

@@ -59,12 +59,15 @@ class Client:
         found = {(t, p): self.consumer.committed(TopicPartition(t, p)) for t, p in partitions}
         return {f"{t}:{p}": -1 if offset is None else offset for (t, p), offset in found.items()}
 
-    def status(self):
-        result = {"owned": names(self.consumer.assignment())}
-        if hasattr(self.consumer, "group_metadata"):
-            metadata = self.consumer.group_metadata()
-            result.update(member_id=metadata.member_id, generation=metadata.generation_id)
-        return result
+    def owned(self):
+        return names(self.consumer.assignment())
+
+    def identity(self):
+        """2.0.2 does not tell."""
+        if not hasattr(self.consumer, "group_metadata"):
+            return {}
+        metadata = self.consumer.group_metadata()
+        return {"member_id": metadata.member_id, "generation": metadata.generation_id}
 
     def failure(self, error):
         return failure(error, getattr(error, "errno", None))

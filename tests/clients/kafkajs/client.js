@@ -66,7 +66,7 @@ const calls = {
       const [where, offset] = word.split('=')
       return { ...place(where), offset }
     }))
-    return {}
+    return { member_id: member }
   },
   async fetch(words) {
     const topics = [...new Set(words.map(word => place(word).topic))]

@@ -123,6 +123,7 @@ public class Client implements ConsumerRebalanceListener {
                         new OffsetAndMetadata(Long.parseLong(word.split("=")[1]))));
                     fields.append(",\"offsets\":").append(offsets(offsets));
                     consumer.commitSync(offsets);
+                    fields.append(identity());
                 }
                 case "fetched" -> {
                     Map<TopicPartition, OffsetAndMetadata> found = consumer.committed(
