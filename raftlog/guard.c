@@ -68,7 +68,8 @@ void guard_verify(struct guard *guard, const struct raft_append_entries *message
     if (upto > guard->verified) {
         guard->verified = upto;
     }
-    if (guard->is_rejoining && upto > guard->rejoin_target) {
+    /* Only a message that reached to the end of its leader's log says how far there is to go. */
+    if (guard->is_rejoining && upto > guard->rejoin_target && !guard->is_handling_cut) {
         guard->rejoin_target = upto;
     }
 }
@@ -261,16 +262,30 @@ static bool refuses(struct guard *guard, struct raft_message *message)
     }
 }
 
+/* Whether cut() may have shortened it. */
+static bool may_be_cut(const struct guard *guard, const struct raft_append_entries *append)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < append->n_entries; i++) {
+        bytes += append->entries[i].buf.len;
+    }
+    return guard_has(guard, GUARD_CHUNK) &&
+           (append->n_entries >= guard->chunk_entries_max || bytes >= GUARD_CHUNK_BYTES_MAX);
+}
+
 static void on_recv(struct raft_io *io, struct raft_message *message)
 {
     struct guard *guard = guard_of(io);
+    bool is_append = message->type == RAFT_IO_APPEND_ENTRIES;
+    /* Asked first: G9 shortens it too. */
+    guard->is_handling_cut = is_append && may_be_cut(guard, &message->append_entries);
     if (refuses(guard, message)) {
         drop(message);
         return;
     }
-    if (message->type == RAFT_IO_APPEND_ENTRIES && guard_has(guard, GUARD_CHUNK)) {
+    if (is_append && guard_has(guard, GUARD_CHUNK)) {
         /* The library commits up to its own last entry, verified or not; the rule is "up to the
-         * last new entry" (figure 3.1), which matters once messages are cut (see cut()). */
+         * last new entry" (figure 3.1), which matters once messages are cut. */
         struct raft_append_entries *append = &message->append_entries;
         raft_index upto = append->prev_log_index + append->n_entries;
         if (append->leader_commit > upto) {
@@ -326,17 +341,14 @@ static void clamp(struct guard *guard, struct raft_append_entries_result *ack)
 }
 
 /* The library puts its whole backlog into one message. A shorter one is as valid; what is cut off
- * the follower asks for by refusing the next heartbeat. */
+ * the follower asks for by refusing the next heartbeat. A receiver can tell by its size that a
+ * message was not cut (may_be_cut()). */
 static void cut(struct guard *guard, struct raft_append_entries *append)
 {
     size_t bytes = 0;
     unsigned n = 0;
-    while (n < append->n_entries && n < guard->chunk_entries_max) {
-        bytes += append->entries[n].buf.len;
-        if (n > 0 && bytes > GUARD_CHUNK_BYTES_MAX) {
-            break;
-        }
-        n++;
+    while (n < append->n_entries && n < guard->chunk_entries_max && bytes < GUARD_CHUNK_BYTES_MAX) {
+        bytes += append->entries[n++].buf.len;
     }
     if (n < append->n_entries) {
         guard->counts[GUARD_CHUNKED]++;

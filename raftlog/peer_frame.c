@@ -136,11 +136,11 @@ static enum peer_frame_error check_append(struct peer_frame_reader *reader, cons
             type > RAFT_CHANGE || len == 0 || len % 8 != 0 || len > PEER_FRAME_ENTRY_BYTES_MAX) {
             return PEER_FRAME_BAD_ENTRY;
         }
-        last_term = entry_term;
-        reader->payload_len += len;
-        if (i > 0 && reader->payload_len > PEER_FRAME_PAYLOAD_BYTES_MAX) {
+        if (reader->payload_len >= PEER_FRAME_PAYLOAD_BYTES_MAX) {
             return PEER_FRAME_BAD_LENGTH;
         }
+        last_term = entry_term;
+        reader->payload_len += len;
     }
     return PEER_FRAME_OK;
 }

@@ -18,7 +18,7 @@
 enum {
     PEER_FRAME_PREAMBLE_LEN = 16,
     PEER_FRAME_ENTRIES_MAX = 1024,          /* in one AppendEntries: what the guard cuts them to */
-    PEER_FRAME_PAYLOAD_BYTES_MAX = 4 << 20, /* likewise, but for a single larger entry */
+    PEER_FRAME_PAYLOAD_BYTES_MAX = 4 << 20, /* likewise: nothing follows the entry that fills it */
     PEER_FRAME_ENTRY_BYTES_MAX = BATCH_RAW_BYTES_MAX + BATCH_HEADER_LEN + 8
 };
 

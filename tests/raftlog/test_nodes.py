@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -80,6 +81,23 @@ class NodesTest(unittest.TestCase):
                 wait_until(lambda n=number: nodes[n].status()["count"] > 0 and
                            not nodes[n].status()["rejoining"], "the rejoin")
                 self.assertIn("raftlog_rejoined", nodes[number].log())
+            self.check_all_there(nodes)
+            self.check_logs(nodes, 3)
+
+    def test_emptied_disk_rejoins_by_a_long_log(self):
+        """The log comes in several messages; the node must not vote before the last of them."""
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1") as nodes:
+            nodes.start()
+            leader = nodes.wait_leader()
+            leader.send("load 1 16")
+            wait_until(lambda: leader.status()["index"] > 5000, "a long log")
+            victim = nodes[leader.number % 3 + 1]
+            victim.kill()
+            victim.wipe()
+            victim.start()
+            wait_until(lambda: "raftlog_rejoined" in victim.log(), "the rejoin")
+            last = int(re.search(r"raftlog_rejoined last_index=(\d+)", victim.log()).group(1))
+            self.assertGreater(last, 5000)
             self.check_all_there(nodes)
             self.check_logs(nodes, 3)
 
