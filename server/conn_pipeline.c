@@ -146,6 +146,20 @@ void conn_refuse(struct request *request)
     conn_end(conn);
 }
 
+/* Thousands of idle consumers have a Fetch held each: it keeps its reply and no more. */
+static void shrink(struct request *request)
+{
+    struct buf *reply = &request->reply->bytes;
+    struct buf exact = BUF_EMPTY;
+    buf_append(&exact, reply->data, reply->len);
+    buf_close(reply);
+    *reply = exact;
+    conn_give_bytes(request->conn, request->charged);
+    request->charged = 0;
+    arena_reset(&request->arena, 0);
+    buf_close(&request->frame);
+}
+
 void conn_hold(struct request *request, const void *response, int32_t hold_ms)
 {
     struct conn *conn = request->conn;
@@ -156,6 +170,8 @@ void conn_hold(struct request *request, const void *response, int32_t hold_ms)
     deadline_set(&conns->holds, &request->hold, (int64_t)uv_now(conns->loop) + hold_ms);
     if (request->next != NULL || conns->is_stopping) {
         conn_release(request);
+    } else {
+        shrink(request);
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "server/clock.h"
 
-enum { LINE_BYTES = 4096 };
+enum { LINE_BYTES = 8192 };
 
 static enum log_level lowest = LOG_LEVEL_INFO;
 

@@ -18,7 +18,7 @@ static const char *role_of(const struct server *server)
 }
 
 struct line {
-    char text[3072];
+    char text[6144];
     size_t len;
 };
 

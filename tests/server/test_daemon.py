@@ -3,12 +3,14 @@
 import os
 import pathlib
 import signal
+import socket
 import struct
 import subprocess
 import time
 import unittest
 
-from node import ROSTERD, NodeTest
+from node import ROSTERD, Client, NodeTest
+from groups import subscription  # found by way of node
 from test_protocol import fetch_v4, heartbeat_v1
 
 
@@ -134,6 +136,43 @@ class DataDirectory(NodeTest):
             self.assertEqual(client.fetch("g")[1][("jobs", 1)], 17)
 
 
+class Listeners(NodeTest):
+    def dial(self, host, port):
+        return Client(host, port, 5.0)
+
+    def test_each_tells_its_own_addresses(self):
+        node = self.make()
+        node.settings["listeners"] = (f"INTERNAL://127.0.0.1:{self.port},"
+                                      f"EXTERNAL://[::1]:{self.port + 5}")
+        node.settings["advertised.listeners"] = "EXTERNAL://roster.example:19094"
+        node.start()
+        with self.dial("127.0.0.1", self.port) as client:
+            self.assertEqual(client.metadata()["brokers"], {1: ("127.0.0.1", self.port)})
+            self.assertEqual(client.find_coordinator("g")[1:], (1, "127.0.0.1", self.port))
+        with self.dial("::1", self.port + 5) as client:
+            self.assertEqual(client.metadata()["brokers"], {1: ("roster.example", 19094)})
+            self.assertEqual(client.find_coordinator("g")[1:], (1, "roster.example", 19094))
+            joined = client.join("g", version=0, protocols=(("range", subscription(["jobs"])),))
+            self.assertEqual(joined.error, 0)
+            members = client.describe_group("g")[3]
+            self.assertEqual([member["host"] for member in members], ["/::1"])
+
+    def test_an_empty_host_is_every_address(self):
+        node = self.make()
+        node.settings["listeners"] = f"PLAINTEXT://:{self.port}"
+        node.start()
+        for host in ("127.0.0.1", "::1"):
+            with self.dial(host, self.port) as client:
+                self.assertEqual(client.api_versions()[0], 0)
+        self.assertIn(f"advertised={socket.gethostname()}:{self.port}", node.text())
+
+    def test_an_address_that_is_not_ours(self):
+        node = self.make(listeners=f"PLAINTEXT://192.0.2.1:{self.port}")
+        status, text = node.run()
+        self.assertEqual(status, 1)
+        self.assertIn("the machine does not have this address", text)
+
+
 class Signals(NodeTest):
     def test_term_answers_what_is_parked_and_held(self):
         node = self.start(group_initial_rebalance_delay_ms=60000)
@@ -169,6 +208,23 @@ class Signals(NodeTest):
             self.assertEqual(node.process.wait(10), 0)
             self.assertLess(time.monotonic() - began, 4)
 
+    def test_a_second_term_ends_it_at_once(self):
+        node = self.start(group_initial_rebalance_delay_ms=60000)
+        node.ends_badly = True
+        with node.client() as client:
+            self.assertEqual(client.create_topic("jobs", 10000), 0)
+        with node.dial() as raw:
+            frame = struct.pack(">hhihi", 3, 1, 1, -1, -1)
+            for _ in range(60):
+                raw.put(struct.pack(">i", len(frame)) + frame)
+            time.sleep(0.5)
+            began = time.monotonic()
+            node.process.send_signal(signal.SIGTERM)
+            node.wait_for("stopping connections=")
+            node.process.send_signal(signal.SIGTERM)
+            self.assertEqual(node.process.wait(10), 1)
+            self.assertLess(time.monotonic() - began, 1)
+
     def test_hangup_and_broken_pipe_change_nothing(self):
         node = self.start()
         node.process.send_signal(signal.SIGHUP)
@@ -189,11 +245,10 @@ class Signals(NodeTest):
             node.process.send_signal(signal.SIGCONT)
             self.assertEqual(len(raw.frame()), 10)
         status = node.status()
-        self.assertEqual(int(status["stood_still"]), 1)
-        self.assertEqual(int(status["core_suspensions"]), 1)
+        # Whichever layer is the first to see the gap: the log, or the driver.
+        self.assertRegex(node.text(), "raftlog_loop_stood ms=|stood_still ms=")
         barriers = [int(x["core_takeovers"]) + int(x["log_applied_index"]) for x in (before, status)]
         self.assertGreater(barriers[1], barriers[0])
-        self.assertIn("stood_still ms=", node.text())
 
     def test_status(self):
         node = self.start()
