@@ -137,7 +137,9 @@ static void on_churn(uv_timer_t *timer)
     struct crowd_group *group = timer->data;
     struct member *away = member_away(group);
     unsigned pick = crowd_chance(group->crowd, (unsigned)group->members_count);
-    if (away != NULL) {
+    if (group->crowd->is_held) {
+        /* later */
+    } else if (away != NULL) {
         member_start(away);
     } else if (!group->crowd->is_calm && group->members[pick].phase == MEMBER_STABLE) {
         member_leave(&group->members[pick]);

@@ -66,7 +66,8 @@ struct crowd {
     int formed;      /* groups whose members have all been stable once */
     int begun;       /* groups whose members have been started */
     int stable;      /* members that are */
-    bool is_calm;    /* no churn any more */
+    bool is_calm;    /* members that are away come back, nobody leaves */
+    bool is_held;    /* neither */
     bool parks;      /* members stop when their group has formed; see crowd_form() */
     void (*on_formed)(void *ctx);
     void *ctx;

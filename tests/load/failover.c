@@ -69,7 +69,7 @@ static void on_verified(void *ctx, const struct verify_result *result)
            (unsigned long long)result->lost, (unsigned long long)result->invented);
     run->is_clean &= result->lost == 0 && result->invented == 0;
     if (!run->finishes) {
-        run->holds_commits = false;
+        run->holds_commits = run->crowd->is_held;
         return;
     }
     watch_print_totals(&run->crowd->watch);
@@ -172,6 +172,9 @@ static void on_command(void *ctx, const char *line)
         print_status(run);
     } else if (strcmp(line, "verify") == 0 && run->is_formed) {
         verify(run);
+    } else if (strcmp(line, "hold") == 0 || strcmp(line, "resume") == 0) {
+        run->holds_commits = line[0] == 'h';
+        run->crowd->is_held = run->holds_commits;
     } else if (strcmp(line, "finish") == 0) {
         finish(run);
     } else {

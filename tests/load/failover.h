@@ -6,6 +6,7 @@
  *                     all have recovered from it
  *   status            prints whether all members are stable
  *   verify            holds commits back, reads all offsets, goes on
+ *   hold, resume      nothing is committed and nobody comes or goes in between
  *   finish            ends churn and commits, verifies offsets and members, prints totals, ends
  * The end of the input is "finish", after --seconds if the run has them. */
 #ifndef LOAD_FAILOVER_H

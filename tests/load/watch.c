@@ -36,10 +36,11 @@ static void look_at_group(const struct crowd_group *group, struct watch_fault *f
         joining |= member->phase == MEMBER_JOINING;
         syncing |= member->phase == MEMBER_SYNCING || member->phase == MEMBER_DELAYING;
         fault->commits_in_flight += member->commit.is_open;
+        /* The line that says so comes a little later than the fault. */
+        fault->waiting += group->settled_at >= 0 && member->heard_ns < fault->at_ns;
     }
     fault->joining += joining;
     fault->syncing += syncing && !joining;
-    fault->waiting += group->settled_at >= 0 ? group->members_count : 0;
 }
 
 void watch_fault_begins(struct crowd *crowd, const char *kind, uint64_t at_ns)
