@@ -166,7 +166,10 @@ void guard_disk_tick(struct guard *guard)
     if (guard->appends != 0 && ++guard->append_ticks > GUARD_APPEND_TICKS_MAX) {
         guard_stop(guard, "a write to the log does not complete");
     }
-    if (guard->puts != 0 && ++guard->put_ticks > GUARD_SNAPSHOT_TICKS_MAX) {
+    /* [pending] is set from the freezing of a state until its snapshot is on disk. */
+    bool has_snapshot = guard->puts != 0 || guard->raft->snapshot.pending.term != 0;
+    guard->put_ticks = has_snapshot ? guard->put_ticks + 1 : 0;
+    if (guard->put_ticks > GUARD_SNAPSHOT_TICKS_MAX) {
         guard_stop(guard, "writing a snapshot does not complete");
     }
 }

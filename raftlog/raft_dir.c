@@ -174,7 +174,7 @@ static int list(const char *path, struct names *open_segments, struct raft_dir *
             size_t size = (open_segments->count + 1) * NAME_LEN;
             open_segments->items = realloc(open_segments->items, size);
             ensure(open_segments->items != NULL);
-            strcpy(open_segments->items[open_segments->count++], name);
+            memcpy(open_segments->items[open_segments->count++], name, strlen(name) + 1);
         }
     }
     closedir(dir);

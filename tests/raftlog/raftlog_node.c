@@ -344,7 +344,11 @@ static void on_input(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
 static void parse_nodes(struct node *node, char *text)
 {
-    for (char *item = strtok(text, ","); item != NULL; item = strtok(NULL, ",")) {
+    for (char *item = text; item != NULL;) {
+        char *comma = strchr(item, ',');
+        if (comma != NULL) {
+            *comma++ = '\0';
+        }
         ensure(node->options.peers_count < PEERS_MAX);
         struct raftlog_peer *peer = &node->peers[node->options.peers_count++];
         char *at = strchr(item, '@');
@@ -355,6 +359,7 @@ static void parse_nodes(struct node *node, char *text)
         peer->id = strtoull(item, NULL, 10);
         peer->host = at + 1;
         peer->port = (uint16_t)strtoul(colon + 1, NULL, 10);
+        item = comma;
     }
 }
 

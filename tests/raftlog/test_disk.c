@@ -19,7 +19,7 @@ static char message[512];
 
 static const char *new_directory(void)
 {
-    strcpy(directory, "/tmp/raftlog-test-XXXXXX");
+    snprintf(directory, sizeof directory, "/tmp/raftlog-test-XXXXXX");
     cr_assert_not_null(mkdtemp(directory));
     return directory;
 }

@@ -12,6 +12,14 @@ TestSuite(peer_frame, .fini = leaks_abort);
 enum { PEER = 2, UNSET = 0x5555 };
 static const struct span configuration = {(const uint8_t *)"the configuration of 32 bytes...", 32};
 
+/* Bytes that do not compress. */
+static uint8_t noise(void)
+{
+    static uint32_t state = 1;
+    state = state * 1664525 + 1013904223;
+    return (uint8_t)(state >> 24);
+}
+
 static enum peer_frame_error feed(struct span in, size_t piece, struct buf *out)
 {
     struct peer_frame_reader reader;
@@ -117,7 +125,7 @@ static struct buf batch_of(size_t len)
     struct buf body = BUF_EMPTY;
     uint8_t *bytes = malloc(len + 1);
     for (size_t i = 0; i < len; i++) {
-        bytes[i] = (uint8_t)rand();
+        bytes[i] = noise();
     }
     batch_put(&body, 1, span_of(bytes, len));
     struct buf entry = BUF_EMPTY;
@@ -234,7 +242,7 @@ static struct buf snapshot_of(size_t len)
 {
     uint8_t *state = calloc(1, len);
     for (size_t i = 0; i < len; i++) {
-        state[i] = (uint8_t)rand();
+        state[i] = noise();
     }
     struct log_snapshot_header header = {.index = 1};
     struct buf out = BUF_EMPTY;
