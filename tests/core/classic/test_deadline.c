@@ -1,5 +1,4 @@
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "server/core/deadline.h"
 
@@ -10,6 +9,14 @@ struct item {
     int fired;
     int64_t expected_ms;
 };
+
+static uint64_t seed;
+
+static int chance(int below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)below);
+}
 
 static int64_t now_ms;
 static struct item *order[MANY * 2];
@@ -148,18 +155,18 @@ Test(deadline, random_use_agrees_with_a_list)
     struct deadlines deadlines;
     static struct item items[MANY];
     deadlines_init(&deadlines);
-    srand(1);
+    seed = 1;
     for (int i = 0; i < MANY; i++) {
         deadline_init(&items[i].deadline, fire);
         items[i].expected_ms = INT64_MAX;
     }
     for (int64_t at = 1; at < 3000; at++) {
-        struct item *item = &items[rand() % MANY];
-        if (rand() % 4 == 0) {
+        struct item *item = &items[chance(MANY)];
+        if (chance(4) == 0) {
             deadline_clear(&deadlines, &item->deadline);
             item->expected_ms = INT64_MAX;
         } else {
-            item->expected_ms = at + rand() % 300;
+            item->expected_ms = at + chance(300);
             deadline_set(&deadlines, &item->deadline, item->expected_ms);
         }
         fired_count = 0;

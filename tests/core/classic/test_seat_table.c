@@ -10,6 +10,14 @@ enum { KEYS = 300 };
 static char keys[KEYS][16];
 static struct seat *seats[KEYS];
 
+static uint64_t seed;
+
+static int chance(int below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)below);
+}
+
 static struct span key(int i)
 {
     return span_from_cstr(keys[i]);
@@ -45,9 +53,9 @@ Test(seat_table, random_use_agrees_with_an_array)
     struct seat_table table = {0};
     bool is_in[KEYS] = {false};
     size_t count = 0;
-    srand(7);
+    seed = 7;
     for (int step = 0; step < 20000; step++) {
-        int i = rand() % KEYS;
+        int i = chance(KEYS);
         if (is_in[i]) {
             seat_table_remove(&table, key(i));
             count--;
@@ -56,7 +64,7 @@ Test(seat_table, random_use_agrees_with_an_array)
             count++;
         }
         is_in[i] = !is_in[i];
-        int k = rand() % KEYS;
+        int k = chance(KEYS);
         cr_assert_eq(seat_table_find(&table, key(k)), is_in[k] ? seats[k] : NULL);
         cr_assert_eq(table.count, count);
     }

@@ -236,19 +236,18 @@ static void fail(struct worker *worker, const char *api, int16_t error)
 static void say_generation(struct worker *worker, const struct join_group_response *response)
 {
     char key[3 * WORKER_TEXT];
-    char text[WORKER_TEXT];
     if (response->members_count == 0 || response->skip_assignment) {
         return;
     }
-    char *list = calloc(1, (size_t)response->members_count * (2 * WORKER_TEXT) + 1);
+    struct buf list = BUF_EMPTY;
     for (int32_t i = 0; i < response->members_count; i++) {
-        keep_text(text, response->members[i].member_id);
-        strcat(list, text);
-        strcat(list, " ");
+        buf_append(&list, response->members[i].member_id.data, response->members[i].member_id.len);
+        buf_put_u8(&list, ' ');
     }
+    buf_put_u8(&list, 0);
     snprintf(key, sizeof key, "members of g%d/%d", worker->group, response->generation_id);
-    facts_say(worker->world->facts, key, list);
-    free(list);
+    facts_say(worker->world->facts, key, (const char *)list.data);
+    buf_close(&list);
 }
 
 static void joined(struct worker *worker, const struct join_group_response *response)

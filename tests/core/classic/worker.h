@@ -54,6 +54,7 @@ struct world {
     struct worker_call *calls; /* all that were not answered */
     uint64_t next_entropy;
     struct facts *facts;
+    uint64_t unrest;    /* how often things happen: 1 to 4 times the usual */
     bool drops_replies; /* the connection is cut: replies reach nobody */
     bool is_gentle;     /* nothing has happened that may cost a live client its membership */
     uint64_t surprises; /* 22, 25, 82 or 79 that a client did not cause */
