@@ -16,8 +16,8 @@ struct local_context {
     const struct state *state;
     const char *cluster_id;
     uint64_t node_id;
-    uint64_t leader_id;   /* 0: nobody known; equal to node_id only while this node serves */
-    struct span listener; /* name of the listener the connection came through */
+    uint64_t leader_id;      /* 0: nobody known; equal to node_id only while this node serves */
+    struct span listener;    /* name of the listener the connection came through */
     const struct node *self; /* this node's own card: told to clients until the registry has it.
                               * NULL: not known */
     /* One helpful log line for what a user may be puzzled by; rate-limited behind it. [key]: what
@@ -36,6 +36,8 @@ struct local_reply {
 
 /* Whether local_handle() has the API. */
 bool local_serves(int16_t api_key);
-void local_handle(const struct local_context *ctx, const struct call *call, struct local_reply *out);
+void local_handle(const struct local_context *ctx,
+                  const struct call *call,
+                  struct local_reply *out);
 
 #endif
