@@ -23,7 +23,6 @@ class Beater(threading.Thread):
         super().__init__()
         self.cluster, self.members, self.every_s = cluster, members, every_s
         self.wrong = []
-        self.beats = 0
         self.stopping = threading.Event()
 
     def run(self):
@@ -32,10 +31,31 @@ class Beater(threading.Thread):
                 began = time.monotonic()
                 for member in self.members:
                     error = coordinator.ask(member.beat)
-                    self.beats += 1
                     if error != 0:
                         self.wrong.append((member.group, member.name, error))
                 self.stopping.wait(max(0.0, self.every_s - (time.monotonic() - began)))
+
+
+class Committer(threading.Thread):
+    """Commits for one member, one after the other, as its client would: it repeats what fails until
+    it is accepted. [slowest_s] is the longest that this took."""
+
+    def __init__(self, cluster, member):
+        super().__init__()
+        self.cluster, self.member = cluster, member
+        self.wrong, self.count, self.slowest_s = [], 0, 0.0
+        self.stopping = threading.Event()
+
+    def run(self):
+        with groups.Coordinator(self.cluster) as coordinator:
+            while not self.stopping.wait(0.01):
+                began = time.monotonic()
+                self.count += 1
+                errors = coordinator.ask(
+                    lambda c: self.member.commit({("jobs", 0): self.count}, c))
+                self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+                if groups.error_of(errors) != 0:
+                    self.wrong.append(errors)
 
 
 def group_of(cluster, name, size, partitions, **join):
@@ -76,14 +96,16 @@ def describe(cluster, group):
 
 class Beating(base.ClusterTest):
     def test_nobody_is_evicted(self):
-        """Behaviours 32, row 37: members beat through the death of the leader, twice. None is
-        evicted, no generation changes, no error but those that send a client to the new leader."""
+        """Behaviours 32, 33, row 37: members beat and commit through the death of the leader, twice.
+        None is evicted, no generation changes, no error but those that send a client to the new
+        leader, and no commit takes longer than clients retry (5 s)."""
         cluster = self.start(3)
         cluster.create_topic("jobs", 4)
         crowd = form(cluster, 30, 2, [("jobs", n) for n in range(4)], session_ms=3000)
         everybody = [member for members in crowd.values() for member in members]
-        beater = Beater(cluster, everybody)
+        beater, committer = Beater(cluster, everybody), Committer(cluster, everybody[0])
         beater.start()
+        committer.start()
         for _ in range(2):
             time.sleep(1.0)
             leader = cluster.wait_leader()
@@ -91,9 +113,12 @@ class Beating(base.ClusterTest):
             cluster.wait_leader(other_than=leader)
             time.sleep(3.5)  # longer than a session: who was not re-armed is gone by now
             cluster.restart(leader)
-        beater.stopping.set()
-        beater.join()
-        self.assertEqual(beater.wrong, [])
+        for thread in (beater, committer):
+            thread.stopping.set()
+            thread.join()
+        print(f"\nslowest of {committer.count} commits {committer.slowest_s:.2f} s")
+        self.assertEqual(beater.wrong + committer.wrong, [])
+        self.assertLess(committer.slowest_s, 5.0)
         for name, members in crowd.items():
             error, state, _, found = describe(cluster, name)
             self.assertEqual((error, state), (0, "Stable"))
