@@ -215,9 +215,6 @@ void conn_pump(struct conn *conn)
         if (budget_is_far_over(&conns->budget)) {
             conns_shed(conns); /* which may close this very connection */
         }
-        if (conn->todo != NULL && conn->first->state == REQUEST_HELD) {
-            conn_release(conn->first);
-        }
     }
     conn->is_pumping = false;
 }

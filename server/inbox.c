@@ -90,11 +90,10 @@ enum frame_status inbox_next(struct inbox *inbox,
             take_kept(inbox, found.size, frame);
             return status;
         }
+        compact(inbox);
         if (status == FRAME_INVALID || chunk->len == 0) {
-            compact(inbox);
             return status;
         }
-        compact(inbox);
         size_t more = found.missing < chunk->len ? found.missing : chunk->len;
         inbox_keep(inbox, span_of(chunk->data, more));
         advance(chunk, more);
