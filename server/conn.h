@@ -46,7 +46,8 @@ struct conn {
     bool is_pumping;
     bool is_ready;
     bool is_dirty;
-    bool is_ending; /* closed once its replies have left */
+    bool is_refusing; /* a request was refused, and waits for those before it */
+    bool is_ending;   /* closed once its replies have left */
     bool is_closed;
 };
 

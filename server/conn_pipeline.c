@@ -58,6 +58,10 @@ static void send_done(struct conn *conn)
 {
     struct conns *conns = conn->conns;
     while (conn->first != NULL && conn->first->state == REQUEST_DONE) {
+        if (conn->first->is_refused) {
+            conn_end(conn);
+            return;
+        }
         struct outbuf *reply = conn->first->reply;
         if (reply != NULL) {
             buf_append(outbox_buf(&conn->outbox, &conns->outbufs), reply->bytes.data,
@@ -141,9 +145,11 @@ void conn_skip(struct request *request)
 void conn_refuse(struct request *request)
 {
     struct conn *conn = request->conn;
-    ensure(conn != NULL && conn->first == request);
-    conn_skip(request);
-    conn_end(conn);
+    ensure(conn != NULL && request->state == REQUEST_RUNNING);
+    request->state = REQUEST_DONE;
+    request->is_refused = true;
+    conn->is_refusing = true;
+    send_done(conn); /* a commit does not wait for the commits before it, but its end does */
 }
 
 /* Thousands of idle consumers have a Fetch held each: it keeps its reply and no more. */
@@ -189,7 +195,7 @@ void conn_release(struct request *request)
 static bool may_start(struct conn *conn)
 {
     const struct request *next = conn->todo;
-    if (next == NULL || conn->is_closed || conn->is_ending ||
+    if (next == NULL || conn->is_closed || conn->is_ending || conn->is_refusing ||
         conn->unsent >= conn->conns->limits.unsent_bytes_max) {
         return false;
     }

@@ -55,6 +55,7 @@ struct request *request_take(struct request_pool *pool)
     request->reply = NULL;
     request->charged = 0;
     request->state = REQUEST_READ;
+    request->is_refused = false;
     return request;
 }
 

@@ -34,6 +34,7 @@ struct request {
     const struct api *api;
     int32_t correlation_id;
     enum request_state state;
+    bool is_refused;      /* DONE: the connection ends here */
     struct outbuf *reply; /* HELD and DONE; NULL: no reply at all */
     struct deadline hold; /* HELD */
     size_t charged;       /* to the budget */
