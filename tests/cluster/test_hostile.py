@@ -185,6 +185,27 @@ class Hostile(base.ClusterTest):
         self.assertEqual(len(set(base.settled(cluster).values())), 1)
         self.assertEqual(len(cluster.alive()), 3)
 
+    def test_a_broken_commit_behind_good_ones(self):
+        """Commits of a connection do not wait for each other (R12), but the end that a broken one
+        brings comes behind the replies to those before it."""
+        cluster = self.start(1)
+        cluster.create_topic("jobs", 1)
+        broken = b"\0\x08\0\x07\0\0\0\x09\0\0"  # OffsetCommit v7 without a body
+        for good in (0, 1, 5):
+            with groups.connect(cluster, 1) as client:
+                for n in range(good):
+                    client.commit_begin("g", {("jobs", 0): n})
+                client.socket.sendall(struct.pack(">i", len(broken)) + broken)
+                try:
+                    client.commit_begin("g", {("jobs", 0): 99})  # never begun
+                except OSError:
+                    pass
+                for n in range(good):
+                    self.assertEqual(client.commit_end(), {("jobs", 0): 0})
+                self.assertTrue(client.is_closed_by_node(5.0), f"behind {good} good ones")
+        with groups.connect(cluster, 1) as client:
+            self.assertEqual(client.fetch("g"), (0, {("jobs", 0): 4}))
+
     def test_strangers_on_the_peer_port(self):
         """N1: whoever cannot prove the secret is refused before a byte of his reaches the library:
         random bytes, the library's own messages, half a hello, the silent, the many."""
