@@ -51,7 +51,7 @@ static void close_idle(struct conns *conns)
         next = conn->next;
         if (is_idle(conn, now_ms)) {
             conns->counters.limit_idle++;
-            log_limited(&conns->rates.limit_idle, LOG_LEVEL_DEBUG,
+            log_limited(&conns->rates.limit_idle, LOG_LEVEL_INFO,
                         "limit key=connections.max.idle.ms effect=closed client=%s",
                         conn->client_host);
             conn_close(conn);

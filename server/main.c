@@ -11,8 +11,18 @@
 /* Documented by config_print_help(). */
 enum { EXIT_USAGE = 64, EXIT_CONFIG = 78 };
 
-/* The loop shares libuv's pool with the log's files, snapshots and name lookups. */
-#define THREADS "8"
+/* The log's files, snapshots and name lookups share libuv's pool. */
+enum { THREADS_MIN = 8 };
+
+static void size_thread_pool(void)
+{
+    const char *set = getenv("UV_THREADPOOL_SIZE");
+    if (set == NULL || strtol(set, NULL, 10) < THREADS_MIN) {
+        char size[16];
+        snprintf(size, sizeof size, "%d", THREADS_MIN);
+        setenv("UV_THREADPOOL_SIZE", size, 1);
+    }
+}
 
 static void on_broken_invariant(const char *condition, const char *file, int line, const char *func)
 {
@@ -69,7 +79,7 @@ int main(int argc, char **argv)
 {
     static struct config config;
     struct buf errors = BUF_EMPTY;
-    setenv("UV_THREADPOOL_SIZE", THREADS, 0);
+    size_thread_pool();
     ensure_set_hook(on_broken_invariant);
     config_init(&config);
     enum config_action action = config_load(&config, argc, (const char *const *)argv,
