@@ -21,6 +21,7 @@ _Static_assert(sizeof(struct raft_fsm) == 56, "struct raft_fsm is not that of 0.
 _Static_assert(sizeof(struct raft_progress) == 56, "struct raft_progress is not that of 0.15.0");
 AT(struct raft, data, 0);
 AT(struct raft, io, 16);
+AT(struct raft, id, 32);
 AT(struct raft, current_term, 48);
 AT(struct raft, voted_for, 56);
 AT(struct raft, log, 64);
@@ -29,7 +30,9 @@ AT(struct raft, commit_index, 184);
 AT(struct raft, last_applied, 192);
 AT(struct raft, last_stored, 200);
 AT(struct raft, state, 208);
+AT(struct raft, follower_state, 216);
 AT(struct raft, leader_state, 216);
+AT(struct raft, election_timer_start, 280);
 AT(struct raft, transfer, 288);
 AT(struct raft, snapshot, 296);
 AT(struct raft_log, offset, 32);

@@ -45,6 +45,7 @@ enum guard_count {
     GUARD_BARRIER_RETRY,
     GUARD_SKIPPED,
     GUARD_CHUNKED,
+    GUARD_HASTENED,
     GUARD_COUNTS
 };
 
@@ -56,6 +57,7 @@ enum {
     /* One AppendEntries ends with the entry that makes it this large, or with this many. */
     GUARD_CHUNK_BYTES_MAX = 4 << 20,
     GUARD_CHUNK_ENTRIES_MAX = 1024,
+    GUARD_HASTE_PART = 3,    /* of an election timeout: between two nodes that stand early */
     GUARD_HELD_ACKS_MAX = 32 /* the latest of so many nodes; of others they are dropped */
 };
 
@@ -136,6 +138,13 @@ void guard_poll_step_down(struct guard *guard);
 /* Whether the library is in the middle of replacing what is on the disk. Closed then, it frees what
  * a thread of the pool still works with, so it must not be. */
 bool guard_is_rewriting(const struct guard *guard);
+
+/* The process that leads, as far as this node knows, has ended for certain: [id]'s connections
+ * broke and its port refuses new ones. A follower then gives its vote to others and soon stands for
+ * election itself, where the library would wait one to two election timeouts. The moment of an
+ * election is free in Raft; were the leader alive after all, the other nodes refuse the pre-vote.
+ */
+void guard_leader_died(struct guard *guard, raft_id id);
 
 /* Leader, and the barrier of this leadership has been committed. */
 bool guard_is_serving(const struct guard *guard);

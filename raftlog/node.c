@@ -296,7 +296,17 @@ static void on_heard(void *ctx,
     note(log, peer, status->standing, status->term, status->last_index, status->remembered);
 }
 
+static void on_died(void *ctx, uint64_t node_id)
+{
+    struct raftlog *log = ctx;
+    report_log(&log->report, RAFTLOG_INFO, "raftlog_peer_died node=%" PRIu64, node_id);
+    if (log->is_started) {
+        guard_leader_died(&log->guard, node_id);
+    }
+}
+
 static const struct peer_control_events control_events = {
+    .died = on_died,
     .find = find_target,
     .describe = describe_status,
     .heard = on_heard,

@@ -15,6 +15,7 @@ struct peer_control_out {
     uint64_t number; /* of the last question */
     uint64_t asked_ms;
     uint64_t answered_ms; /* or since when there has been a connection */
+    unsigned quick_tries; /* left, since the connection ended */
 };
 
 static uint64_t now_ms(const struct peer_control *control)
@@ -58,11 +59,31 @@ static void on_out_received(struct peer_link *link, const struct peer_status *st
                            (int64_t)(out->answered_ms - out->asked_ms));
 }
 
+static void on_timer(uv_timer_t *timer);
+
 static void on_out_ended(struct peer_link *link)
 {
     struct peer_control_out *out = link->owner;
+    struct peer_control *control = out->control;
     out->link = NULL;
-    came_back(out->control);
+    if (!control->is_closing) {
+        out->quick_tries = PEER_CONTROL_QUICK_TRIES;
+        uv_timer_start(&out->timer, on_timer, 0, control->period_ms);
+    }
+    came_back(control);
+}
+
+/* After a failed attempt soon after the connection ended. */
+static void try_quickly(struct peer_control_out *out, int error)
+{
+    struct peer_control *control = out->control;
+    if (error == UV_ECONNREFUSED) {
+        out->quick_tries = 0;
+        control->events->died(control->ctx, out->node_id);
+    } else {
+        out->quick_tries--;
+        uv_timer_start(&out->timer, on_timer, PEER_CONTROL_QUICK_MS, control->period_ms);
+    }
 }
 
 static void ask(struct peer_control_out *out)
@@ -86,7 +107,10 @@ static void on_dialed(void *ctx, const struct handshake_result *result)
                                     on_out_ended, out);
         control->open_count++;
         out->answered_ms = now_ms(control);
+        out->quick_tries = 0;
         ask(out);
+    } else if (!control->is_closing && out->quick_tries > 0) {
+        try_quickly(out, result->error);
     }
     came_back(control);
 }

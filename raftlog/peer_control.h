@@ -9,7 +9,10 @@
 enum {
     PEER_CONTROL_PERIOD_MS = 1000,
     PEER_CONTROL_FAST_PERIOD_MS = 100,
-    PEER_CONTROL_SILENCE_MS = 5000 /* without an answer: the connection is dropped */
+    PEER_CONTROL_SILENCE_MS = 5000, /* without an answer: the connection is dropped */
+    /* When a connection ends, new ones are tried at once, to learn whether the process is gone. */
+    PEER_CONTROL_QUICK_TRIES = 5,
+    PEER_CONTROL_QUICK_MS = 10
 };
 
 struct peer_link;
@@ -25,6 +28,9 @@ struct peer_control_events {
                   const struct peer_status *status,
                   int64_t round_trip_ms);
     void (*dialed)(void *ctx, uint64_t node_id, const struct handshake_result *result);
+    /* We were connected; the connection broke, and the node's port refuses a new one: its process
+     * has ended. */
+    void (*died)(void *ctx, uint64_t node_id);
 };
 
 struct peer_control_out; /* to one node */

@@ -26,6 +26,7 @@ enum sim_fault {
     SIM_WIPE_QUIET = 64, /* a disk is emptied while all else is well */
     SIM_WIPE = 128,      /* ... or not */
     SIM_WIPE_DOWN = 256, /* ... while another node is down */
+    SIM_HASTE = 512,     /* nodes are told that their leader has died, true or not */
     SIM_COMMON = 63
 };
 

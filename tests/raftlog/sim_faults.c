@@ -228,6 +228,25 @@ static void take_answer(struct sim_node *node, const struct sim_event *event)
     }
 }
 
+/* Half of the time the leader has just died. */
+static void tell_dead(void)
+{
+    sim_at(sim_now + sim_below(2 * SIM_SECOND), SIM_EVENT_HASTE, NULL, NULL, 0);
+    struct sim_node *leader = sim_leader();
+    if (leader != NULL && !is_peace() && sim_chance(500000)) {
+        sim_crash(leader);
+        sim_at(sim_now + sim_below(SIM_SECOND), SIM_EVENT_RESTART, leader, NULL, 0);
+    }
+    for (unsigned i = 0; i < sim.n && sim.setting.rules != 0; i++) {
+        struct sim_node *node = sim.nodes[i];
+        if (node->is_up && !node->is_asking && sim_chance(700000) &&
+            node->raft.state == RAFT_FOLLOWER) {
+            sim.running = node;
+            guard_leader_died(&node->guard, node->raft.follower_state.current_leader.id);
+        }
+    }
+}
+
 static void restart(const struct sim_event *event)
 {
     struct sim_node *node = event->node;
@@ -308,6 +327,9 @@ void sim_step(struct sim_event *event)
             break;
         case SIM_EVENT_PAUSE:
             pause_one();
+            break;
+        case SIM_EVENT_HASTE:
+            tell_dead();
             break;
         case SIM_EVENT_WIPE:
             sim_at(sim_now + sim_below(10 * SIM_SECOND), SIM_EVENT_WIPE, NULL, NULL, 0);

@@ -72,7 +72,7 @@ static void print_totals(const struct sim_setting *setting, uint64_t lives, uint
 {
     static const char *const names[GUARD_COUNTS] = {
         "clamped", "clamped-late", "clamped-snapshot", "early-ack", "real-term", "second-vote",
-        "nobody",  "no-vote",      "barrier-retry",    "skipped",   "chunked",
+        "nobody",  "no-vote",      "barrier-retry",    "skipped",   "chunked",   "hastened",
     };
     const struct sim_stats *t = totals;
     printf("rules=%x faults=%x nodes=%u lives=%" PRIu64 " hours=%.1f", setting->rules,

@@ -31,7 +31,8 @@ enum sim_kind {
     SIM_EVENT_PAUSE,
     SIM_EVENT_WIPE,
     SIM_EVENT_HELLO,
-    SIM_EVENT_ANSWER
+    SIM_EVENT_ANSWER,
+    SIM_EVENT_HASTE
 };
 
 /* What an event calls back, if anything. */

@@ -100,6 +100,9 @@ static void start_faults(void)
     if ((faults & (SIM_WIPE_QUIET | SIM_WIPE | SIM_WIPE_DOWN)) != 0) {
         sim_at(4 * SIM_SECOND, SIM_EVENT_WIPE, NULL, NULL, 0);
     }
+    if ((faults & SIM_HASTE) != 0) {
+        sim_at(2 * SIM_SECOND, SIM_EVENT_HASTE, NULL, NULL, 0);
+    }
 }
 
 /* From here on the cluster has to work; in half of the runs a minority stays away for a while. */

@@ -136,6 +136,32 @@ class NodesTest(unittest.TestCase):
             nodes.wait_equal(count=5)
             self.check_logs(nodes, 5)
 
+    def test_kills_while_starting(self):
+        """Killed again and again while they bootstrap, and while one rejoins."""
+        random.seed(os.environ.get("SEED", "1"))
+        with Nodes(BINARY, 3, PEER_PORT) as nodes:
+            for _ in range(15):
+                nodes.start()
+                time.sleep(random.uniform(0, 0.15))
+                for number in random.sample([1, 2, 3], random.randint(1, 3)):
+                    nodes[number].kill()
+            nodes.start()
+            leader = nodes.wait_leader()
+            leader.send("load 5 100")
+            wait_until(lambda: leader.status()["index"] > 3000, "a log")
+            leader.send("load 0 100")
+            victim = nodes[leader.number % 3 + 1]
+            victim.kill()
+            victim.wipe()
+            for _ in range(10):
+                victim.start()
+                time.sleep(random.uniform(0, 0.4))
+                victim.kill()
+            nodes.start()
+            nodes.wait_leader()
+            self.check_all_there(nodes)
+            self.assertGreater(len(nodes[victim.number].ids()), 3000)
+
     def test_snapshot_install_under_load(self):
         with Nodes(BINARY, 3, PEER_PORT, "acks=1", "threshold=2000000", "trailing=100000") as nodes:
             nodes.start()
@@ -295,6 +321,18 @@ class NodesTest(unittest.TestCase):
             nodes.wait_leader()
             self.check_all_there(nodes)
             self.check_logs(nodes, 3)
+
+    def test_names_and_both_address_families(self):
+        """Hosts are names or addresses of either family; connections leave from the bound one."""
+        for host, bind in (("::1", "::1"), ("localhost", "127.0.0.1")):
+            with Nodes(BINARY, 3, PEER_PORT) as nodes:
+                for node in nodes.all.values():
+                    node.arguments = [item.replace("@127.0.0.1", f"@{host}")
+                                      for item in node.arguments if not item.startswith("bind")]
+                    node.arguments.append(f"bind={bind}")
+                nodes.start()
+                nodes.wait_leader().ask("propose 1", "proposed 0")
+                nodes.wait_equal(count=3)
 
     def test_single_node(self):
         with Nodes(BINARY, 1, PEER_PORT, "acks=1", "load=10", "size=100", "threshold=100000",
