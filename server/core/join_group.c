@@ -311,7 +311,7 @@ void join_group_handle(struct coordinator *c, struct call *call)
                     error == KAFKA_GROUP_MAX_SIZE_REACHED ? SPAN_EMPTY : request->member_id);
         return;
     }
-    if (call->gone && join_is_without_id(call)) {
+    if (call->gone && !has_id) {
         reply_error(c, call, KAFKA_UNKNOWN_MEMBER_ID); /* R3: nobody would learn the id */
         return;
     }
@@ -323,7 +323,7 @@ void join_group_handle(struct coordinator *c, struct call *call)
     struct round *round = round_of(c, slot);
     bool gets_id = !has_id && is_dynamic && call->api_version >= 4;
     bool is_replacement = !has_id && !is_dynamic && round_phase(slot) == GROUP_STABLE;
-    if (!gets_id && round_is_gated(slot, is_replacement)) {
+    if (!gets_id && round_is_gated(slot, is_replacement ? call : NULL)) {
         round_wait(c, round, call);
         return;
     }

@@ -187,7 +187,7 @@ void leave_group_handle(struct coordinator *c, struct call *call)
         return;
     }
     struct round *round = round_of(c, slot);
-    if (round_is_gated(slot, false)) {
+    if (round_is_gated(slot, NULL)) {
         round_wait(c, round, call);
         return;
     }

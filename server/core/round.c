@@ -265,10 +265,16 @@ int32_t round_next_generation(const struct round *round)
 
 /* ---- The gate ---- */
 
-bool round_is_gated(const struct group_slot *slot, bool is_replacement)
+bool round_is_gated(const struct group_slot *slot, const struct call *replacement)
 {
     const struct round *round = slot->round;
-    return round != NULL && round->gates > 0 && !(is_replacement && round->is_shared);
+    if (round == NULL || round->gates == 0) {
+        return false;
+    }
+    const struct call *first = round->waiting.first;
+    bool is_next =
+        replacement != NULL && (first == NULL || replacement->sequence < first->sequence);
+    return !(is_next && round->is_shared);
 }
 
 static void waiting_due(struct coordinator *c, struct deadline *deadline)

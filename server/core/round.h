@@ -118,8 +118,9 @@ int32_t round_next_generation(const struct round *round);
 
 /* ---- The gate ---- */
 
-/* A structural decision is in flight; a replacement passes where only replacements are. */
-bool round_is_gated(const struct group_slot *slot, bool is_replacement);
+/* A structural decision is in flight. A call that replaces a static member (NULL: another) passes
+ * where only replacements are and nobody who came before it waits. */
+bool round_is_gated(const struct group_slot *slot, const struct call *replacement);
 /* Parks a call until the gate opens, at most LIMIT_WAITING_CALLS of them, else answers 15. */
 void round_wait(struct coordinator *c, struct round *round, struct call *call);
 /* proposal_make() that closes the gate. */

@@ -229,7 +229,7 @@ void sync_group_handle(struct coordinator *c, struct call *call)
         reply_error(c, call, KAFKA_UNKNOWN_MEMBER_ID);
         return;
     }
-    if (round_is_gated(slot, false)) {
+    if (round_is_gated(slot, NULL)) {
         round_wait(c, slot->round, call);
         return;
     }

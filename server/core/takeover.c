@@ -15,7 +15,7 @@ void takeover_start(struct coordinator *c)
 /* group.max.size was lowered: a rebalance drops the last to join. */
 static void check_size(struct coordinator *c, struct group_slot *slot)
 {
-    if (slot->facts->members_count > c->limits.group_size_max && !round_is_gated(slot, false)) {
+    if (slot->facts->members_count > c->limits.group_size_max && !round_is_gated(slot, NULL)) {
         barrier_prepare(c, round_of(c, slot), CAUSE_SIZE, SPAN_EMPTY, SPAN_EMPTY);
     }
 }
