@@ -17,7 +17,7 @@ enum { RECORD_BYTES_MIN = 3 };
 static void group_deleted(void *ctx, struct group_slot *slot)
 {
     struct coordinator *c = ctx;
-    round_drop(c, slot, KAFKA_UNKNOWN_MEMBER_ID);
+    round_orphan(c, slot);
 }
 
 struct coordinator *coordinator_new(const struct coordinator_limits *limits, uint64_t node_id)
@@ -35,6 +35,7 @@ struct coordinator *coordinator_new(const struct coordinator_limits *limits, uin
     deadlines_init(&c->deadlines);
     proposals_init(&c->proposals);
     call_list_init(&c->unsettled);
+    call_list_init(&c->orphans);
     c->rounds.dirty_last = &c->rounds.dirty;
     sweep_init(c);
     nodes_init(c);
@@ -179,6 +180,13 @@ static void make_room(struct coordinator *c, size_t bytes)
     c->verdicts_cap = cap;
 }
 
+static void adopt_orphans(struct coordinator *c)
+{
+    for (size_t n = c->orphans.count; n > 0; n--) {
+        coordinator_dispatch(c, call_list_pop(&c->orphans));
+    }
+}
+
 void coordinator_apply(struct coordinator *c, const struct applied *applied, int64_t now_ms)
 {
     c->now_ms = now_ms;
@@ -192,6 +200,7 @@ void coordinator_apply(struct coordinator *c, const struct applied *applied, int
     if (is_ours) {
         proposals_applied(c, applied->number, c->verdicts, count);
     }
+    adopt_orphans(c);
     rounds_turn(c);
 }
 

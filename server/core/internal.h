@@ -56,7 +56,8 @@ struct coordinator {
     uint64_t next_number; /* of the next proposal; starts at 1 in each term */
     struct proposals proposals;
     struct call_list unsettled; /* wait for the barrier; all for the same time */
-    size_t parked;              /* calls between request and reply */
+    struct call_list orphans; /* their group was deleted under them: decided anew after the apply */
+    size_t parked;            /* calls between request and reply */
     uint64_t next_sequence;
 
     struct rounds rounds;
@@ -116,8 +117,11 @@ bool round_waits_for_removal(struct coordinator *c,
                              struct call *call);
 /* The member is alive: its session starts anew (join, sync, heartbeat, accepted commit). */
 void round_touch(struct coordinator *c, struct group_slot *slot, const struct member *member);
-/* The group goes: answers what is parked in its round and frees it. A call of state_events. */
+/* Answers what is parked in the group's round and frees it. */
 void round_drop(struct coordinator *c, struct group_slot *slot, int16_t error);
+/* The same where the group goes, but for calls that asked for no member of it: those are orphans.
+ */
+void round_orphan(struct coordinator *c, struct group_slot *slot);
 
 /* expiry.c */
 void sweep_init(struct coordinator *c);

@@ -71,7 +71,7 @@ static void hand_out_done(struct coordinator *c,
     if (call != NULL && verdict->error == KAFKA_NONE) {
         join_refuse(c, call, KAFKA_MEMBER_ID_REQUIRED, member_id_make(call, call->client_id));
     } else if (call != NULL) {
-        reply_error(c, call, verdict->error);
+        coordinator_dispatch(c, call); /* the group was deleted before it: decided anew */
     }
 }
 

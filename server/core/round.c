@@ -167,6 +167,24 @@ void round_drop(struct coordinator *c, struct group_slot *slot, int16_t error)
     round_free(c, round);
 }
 
+void round_orphan(struct coordinator *c, struct group_slot *slot)
+{
+    struct round *round = slot->round;
+    if (round == NULL) {
+        return;
+    }
+    for (struct call *call; (call = call_list_pop(&round->waiting)) != NULL;) {
+        call_list_push(&c->orphans, call);
+    }
+    for (struct seat *seat = round->seats; seat != NULL; seat = seat->next) {
+        struct call *join = seat->kind == SEAT_CANDIDATE ? seat_take_join(seat) : NULL;
+        if (join != NULL) {
+            call_list_push(&c->orphans, join);
+        }
+    }
+    round_drop(c, slot, KAFKA_UNKNOWN_MEMBER_ID);
+}
+
 void rounds_drop(struct coordinator *c)
 {
     while (c->rounds.first != NULL) {
