@@ -300,6 +300,18 @@ static void join_with_id(struct coordinator *c, struct group_slot *slot, struct 
     }
 }
 
+/* A member's session is not to run out for want of a decision: it is here. */
+static void wait_for_gate(struct coordinator *c, struct group_slot *slot, struct call *call)
+{
+    const struct join_group_request *request = call->request;
+    const struct member *member = group_find_member(slot->facts, request->member_id);
+    if (member != NULL && (span_is_null(request->group_instance_id) ||
+                           span_equal(request->group_instance_id, member->instance_id))) {
+        round_touch(c, slot, member);
+    }
+    round_wait(c, slot->round, call);
+}
+
 void join_group_handle(struct coordinator *c, struct call *call)
 {
     const struct join_group_request *request = call->request;
@@ -320,11 +332,11 @@ void join_group_handle(struct coordinator *c, struct call *call)
         join_missing_group(c, call);
         return;
     }
-    struct round *round = round_of(c, slot);
+    round_of(c, slot);
     bool gets_id = !has_id && is_dynamic && call->api_version >= 4;
     bool is_replacement = !has_id && !is_dynamic && round_phase(slot) == GROUP_STABLE;
     if (!gets_id && round_is_gated(slot, is_replacement ? call : NULL)) {
-        round_wait(c, round, call);
+        wait_for_gate(c, slot, call);
         return;
     }
     if (is_refused(c, slot, call)) {

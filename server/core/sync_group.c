@@ -212,6 +212,20 @@ static void sync_member(struct coordinator *c,
     }
 }
 
+/* Its time is not to run out for want of a decision: it has come. */
+static void wait_for_gate(struct coordinator *c, struct group_slot *slot, struct call *call)
+{
+    const struct sync_group_request *request = call->request;
+    const struct member *member = group_find_member(slot->facts, request->member_id);
+    bool is_own = member != NULL && (span_is_null(request->group_instance_id) ||
+                                     span_equal(request->group_instance_id, member->instance_id));
+    if (is_own && check(call, slot->facts) == KAFKA_NONE) {
+        round_touch(c, slot, member);
+        seat_find(slot->round, request->member_id)->has_synced = true;
+    }
+    round_wait(c, slot->round, call);
+}
+
 void sync_group_handle(struct coordinator *c, struct call *call)
 {
     const struct sync_group_request *request = call->request;
@@ -230,7 +244,7 @@ void sync_group_handle(struct coordinator *c, struct call *call)
         return;
     }
     if (round_is_gated(slot, NULL)) {
-        round_wait(c, slot->round, call);
+        wait_for_gate(c, slot, call);
         return;
     }
     struct seat *seat = NULL;
