@@ -35,6 +35,10 @@ AT(struct raft, leader_state, 216);
 AT(struct raft, election_timer_start, 280);
 AT(struct raft, transfer, 288);
 AT(struct raft, snapshot, 296);
+AT(struct raft_log, entries, 0);
+AT(struct raft_log, size, 8);
+AT(struct raft_log, front, 16);
+AT(struct raft_log, back, 24);
 AT(struct raft_log, offset, 32);
 AT(struct raft_log, snapshot, 56);
 AT(struct raft_progress, match_index, 16);
@@ -61,9 +65,8 @@ static raft_index ack_limit(const struct guard *guard)
     return limit < guard->raft->last_stored ? limit : guard->raft->last_stored;
 }
 
-void guard_verify(struct guard *guard, const struct raft_append_entries *message)
+static void note_verified(struct guard *guard, raft_index upto)
 {
-    raft_index upto = message->prev_log_index + message->n_entries;
     if (guard->verified_term != guard->raft->current_term) {
         guard->verified_term = guard->raft->current_term;
         guard->verified = 0;
@@ -71,6 +74,12 @@ void guard_verify(struct guard *guard, const struct raft_append_entries *message
     if (upto > guard->verified) {
         guard->verified = upto;
     }
+}
+
+void guard_verify(struct guard *guard, const struct raft_append_entries *message)
+{
+    raft_index upto = message->prev_log_index + message->n_entries;
+    note_verified(guard, upto);
     /* Only a message that reached to the end of its leader's log says how far there is to go. */
     if (guard->is_rejoining && upto > guard->rejoin_target && !guard->is_handling_cut) {
         guard->rejoin_target = upto;
@@ -322,6 +331,31 @@ static int start(struct raft_io *io, unsigned msecs, raft_io_tick_cb tick, raft_
 
 /* To the network. */
 
+/* The term of an entry of our log, or 0. (The library's own function is not exported.) */
+static raft_term term_at(const struct raft_log *log, raft_index index)
+{
+    if (index == log->snapshot.last_index) {
+        return log->snapshot.last_term;
+    }
+    size_t count = (log->back + log->size - log->front) % (log->size == 0 ? 1 : log->size);
+    if (index <= log->offset || index > log->offset + count) {
+        return 0;
+    }
+    return log->entries[(log->front + (size_t)(index - log->offset - 1)) % log->size].term;
+}
+
+/* The library says "have all entries" to a snapshot whose last entry it has, also with a higher
+ * term (S6). With the very same term our log is the leader's up to there (log matching). Without
+ * this a follower could claim no more than it knows to be committed, and its leader would send the
+ * same snapshot for ever. */
+static void verify_snapshot(struct guard *guard, const struct raft_install_snapshot *message)
+{
+    if (guard_has(guard, GUARD_KNOWN_SNAP) &&
+        term_at(&guard->raft->log, message->last_index) == message->last_term) {
+        note_verified(guard, message->last_index);
+    }
+}
+
 /* Never claims more than is stored and confirmed (S1, S6). */
 static void clamp(struct guard *guard, struct raft_append_entries_result *ack)
 {
@@ -335,6 +369,7 @@ static void clamp(struct guard *guard, struct raft_append_entries_result *ack)
     } else if (cause != NULL && cause->type == RAFT_IO_INSTALL_SNAPSHOT) {
         rule = GUARD_CLAMP_SNAP;
         count = GUARD_CLAMPED_SNAPSHOT;
+        verify_snapshot(guard, &cause->install_snapshot);
     }
     raft_index limit = ack_limit(guard);
     if (guard_has(guard, rule) && ack->last_log_index > limit) {

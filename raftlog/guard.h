@@ -29,7 +29,8 @@ enum guard_rule {
     GUARD_ONE_TRUNCATE = 0x800, /* G6: also no truncate or snapshot while a truncate is pending */
     GUARD_CHUNK = 0x1000,       /* G10: cut long AppendEntries; commit no further than they reach */
     GUARD_HOLD_ACKS = 0x2000,   /* G2: hold back early acks until then, instead of dropping them */
-    GUARD_ALL = 0x3fff
+    GUARD_KNOWN_SNAP = 0x4000,  /* G3: a snapshot whose last entry we have confirms our log to it */
+    GUARD_ALL = 0x7fff
 };
 
 /* How often a rule did something. */

@@ -322,6 +322,19 @@ class NodesTest(unittest.TestCase):
             self.check_all_there(nodes)
             self.check_logs(nodes, 3)
 
+    def test_frozen_leader_without_rivals(self):
+        """Nobody deposes it; it must notice by itself that it stood still, and run a barrier."""
+        with Nodes(BINARY, 1, PEER_PORT, "acks=1", "load=5") as nodes:
+            nodes.start()
+            leader = nodes.wait_leader()
+            since = len(leader.lines)
+            leader.kill(signal.SIGSTOP)
+            time.sleep(1)
+            leader.kill(signal.SIGCONT)
+            for line in ("^deposed", "^winning term=1", "^elected term=1"):
+                leader.wait_line(line, since)
+            self.check_all_there(nodes)
+
     def test_names_and_both_address_families(self):
         """Hosts are names or addresses of either family; connections leave from the bound one."""
         for host, bind in (("::1", "::1"), ("localhost", "127.0.0.1")):
