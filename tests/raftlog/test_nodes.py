@@ -11,6 +11,7 @@ import sys
 import time
 import unittest
 
+import false_peer
 from nodes import Nodes, NodesError
 
 BINARY = ""
@@ -224,6 +225,39 @@ class NodesTest(unittest.TestCase):
             self.check_all_there(nodes)
             self.check_logs(nodes, 3)
 
+    def test_broken_peer_is_cut_off(self):
+        """What the library's decoder believes does not pass, even from a peer with the secret."""
+        def numbers(kind, *values):
+            return struct.pack(f"<{2 + len(values)}Q", kind, 8 * len(values), *values)
+
+        bad = [struct.pack("<5Q", 1, 24, 1, 1, 1),  # kills a bare node
+               numbers(9, 1, 1, 1), numbers(1, 0), numbers(3, 5, 1, 10, 4, 0),
+               struct.pack("<8Q", 1, 64, 5, 7, 3, 7, 2**40, 0),
+               struct.pack("<7QQBxxxIQ", 1, 64, 5, 7, 3, 7, 1, 5, 9, 8, 0) + b"12345678",
+               struct.pack("<2Q", 5, 2**60), b"\xff" * 64]
+        rng = random.Random(1)
+        for _ in range(60):
+            text = bytearray(rng.choice([numbers(2, 5, 0, 10), numbers(4, 5, 0, 0), bad[4]]))
+            text[rng.randrange(16)] ^= 1 << rng.randrange(8)
+            bad.append(bytes(text) + rng.randbytes(100))
+        with Nodes(BINARY, 3, PEER_PORT, "acks=1") as nodes:
+            nodes.start()
+            nodes.wait_leader()
+            nodes[3].kill()
+            leader = nodes.wait_leader(other_than=3)
+            for text in bad:
+                peer = false_peer.connect(PEER_PORT + leader.number, 3, leader.number, [1, 2, 3])
+                with peer:
+                    peer.sendall(text)
+                    peer.shutdown(socket.SHUT_WR)
+                    self.assertTrue(false_peer.is_closed(peer))
+                self.assertTrue(leader.is_alive())
+            self.assertIn("raftlog_peer_ended node=3 reason='bad-", leader.log())
+            nodes.start()
+            leader.ask("propose 1", "proposed 0")
+            self.check_all_there(nodes)
+            self.check_logs(nodes, 3)
+
     def test_unfit_peers_are_refused(self):
         for arguments in (["secret=another secret of the test"], ["cluster=other"]):
             with Nodes(BINARY, 3, PEER_PORT) as nodes:
@@ -292,6 +326,26 @@ class NodesTest(unittest.TestCase):
                 leader.ask("transfer 3000", "transferred 1")
                 nodes.wait_leader(other_than=leader.number)
             self.check_all_there(nodes)
+            self.check_logs(nodes, 3)
+
+    def test_closing(self):
+        """Closed under load, while it waits for others, and when it cannot open at all."""
+        with Nodes(BINARY, 3, PEER_PORT, "load=20", "size=100") as nodes:
+            nodes[1].start()
+            nodes[1].ask("status", "^status")
+            nodes[1].send("quit")
+            self.assertEqual(nodes[1].process.wait(10), 0)
+            nodes.start()
+            nodes.wait_leader()
+            time.sleep(1)
+            for node in nodes.alive():
+                node.send("quit")
+            for node in nodes.all.values():
+                self.assertEqual(node.process.wait(10), 0)
+            with socket.create_server(("127.0.0.1", PEER_PORT + 1)):
+                nodes[1].start()
+                self.assertEqual(nodes[1].process.wait(10), 69)
+            self.assertIn("cannot listen", nodes[1].log())
             self.check_logs(nodes, 3)
 
     def test_full_disk_hands_leadership_away(self):
