@@ -52,13 +52,33 @@ static bool is_software_text(struct span text)
     return true;
 }
 
-const struct api_versions_response *api_versions_handle(const struct call *call)
+/* Whom the client believes to talk to (v5+): both or neither; a bootstrap connection names none. */
+static int16_t check_peer(const struct api_versions_request *request,
+                          struct span cluster_id,
+                          uint64_t node_id)
+{
+    bool has_cluster = !span_is_null(request->cluster_id);
+    if (has_cluster != (request->node_id != -1)) {
+        return KAFKA_INVALID_REQUEST;
+    }
+    bool is_other = has_cluster && (!span_equal(request->cluster_id, cluster_id) ||
+                                    (int64_t)request->node_id != (int64_t)node_id);
+    return is_other ? KAFKA_REBOOTSTRAP_REQUIRED : KAFKA_NONE;
+}
+
+const struct api_versions_response *api_versions_handle(const struct call *call,
+                                                        struct span cluster_id,
+                                                        uint64_t node_id)
 {
     const struct api_versions_request *request = call->request;
+    int16_t error = check_peer(request, cluster_id, node_id);
     if (call->api_version >= 3 && (!is_software_text(request->client_software_name) ||
                                    !is_software_text(request->client_software_version))) {
+        error = KAFKA_INVALID_REQUEST;
+    }
+    if (error != KAFKA_NONE) {
         struct api_versions_response *response = new_response(call);
-        response->error_code = KAFKA_INVALID_REQUEST;
+        response->error_code = error;
         return response;
     }
     return answer_all(call);

@@ -87,7 +87,9 @@ static void hand_over(struct dispatch *dispatch,
                       const struct request_header *header)
 {
     if (header->api_key == API_ApiVersions) {
-        conn_reply(request, api_versions_handle(&request->call));
+        conn_reply(request,
+                   api_versions_handle(&request->call, span_from_cstr(dispatch->cluster_id),
+                                       dispatch->node_id));
     } else if (coordinator_serves(header->api_key)) {
         request->conn->is_members = true;
         conn_charge(request);

@@ -9,11 +9,12 @@ static struct arena arena;
 static const struct api_versions_response *ask(int16_t version, const char *name, const char *soft)
 {
     struct api_versions_request request = {.client_software_name = span_from_cstr(name),
-                                           .client_software_version = span_from_cstr(soft)};
+                                           .client_software_version = span_from_cstr(soft),
+                                           .node_id = -1};
     struct call call = {
         .api_key = API_ApiVersions, .api_version = version, .request = &request, .arena = &arena};
     arena_reset(&arena, 0);
-    return api_versions_handle(&call);
+    return api_versions_handle(&call, SPAN_LITERAL("c"), 1);
 }
 
 static void set_up(void)
@@ -70,5 +71,5 @@ Test(api_versions, unsupported_version_names_its_own_range)
     cr_assert_eq(response->api_keys_count, 1);
     cr_assert_eq(response->api_keys[0].api_key, API_ApiVersions);
     cr_assert_eq(response->api_keys[0].min_version, 0);
-    cr_assert_eq(response->api_keys[0].max_version, 4);
+    cr_assert_eq(response->api_keys[0].max_version, 5);
 }

@@ -7,7 +7,7 @@ from node import NodeTest, compact, request
 from groups import subscription  # found by way of node
 
 PRODUCE, FETCH, METADATA, HEARTBEAT, JOIN_GROUP, API_VERSIONS = 0, 1, 3, 12, 11, 18
-UNSUPPORTED_VERSION, INVALID_REQUEST = 35, 42
+UNSUPPORTED_VERSION, INVALID_REQUEST, REBOOTSTRAP_REQUIRED = 35, 42, 129
 
 
 def api_versions_v3(correlation_id, name, version, api_version=3):
@@ -43,7 +43,7 @@ class Protocol(NodeTest):
             raw.put(request(API_VERSIONS, 127, 7, b"\xff\xff\xff whatever"))
             error, ranges = ranges_v0(raw.frame())
             self.assertEqual(error, UNSUPPORTED_VERSION)
-            self.assertEqual(ranges, {API_VERSIONS: (0, 4)})
+            self.assertEqual(ranges, {API_VERSIONS: (0, 5)})
             raw.put(request(API_VERSIONS, 0, 8))
             error, ranges = ranges_v0(raw.frame())
             self.assertEqual(error, 0, "the connection stays usable")
@@ -73,12 +73,19 @@ class Protocol(NodeTest):
             self.assertGreater(count, 20)
             self.assertEqual(len(content), 7 + 7 * count + 4 + 1)
 
-    def test_row_4_version_5_is_not_served_and_says_so(self):
+    def test_row_4_version_5_names_whom_the_client_believes_to_talk_to(self):
         node = self.start()
         with node.dial() as raw:
-            body = b"\0" + compact("x") + compact("1") + compact("another") + b"\0\0\0\x07\0"
-            raw.put(request(API_VERSIONS, 5, 1, body))
-            self.assertEqual(ranges_v0(raw.frame()), (UNSUPPORTED_VERSION, {API_VERSIONS: (0, 4)}))
+            for cluster, number, error in (("roster", 1, 0), (None, -1, 0),
+                                           ("another", 1, REBOOTSTRAP_REQUIRED),
+                                           ("roster", 2, REBOOTSTRAP_REQUIRED),
+                                           ("roster", -1, INVALID_REQUEST),
+                                           (None, 1, INVALID_REQUEST)):
+                with self.subTest(cluster=cluster, node=number):
+                    name = b"\0" if cluster is None else compact(cluster)
+                    raw.put(request(API_VERSIONS, 5, 1, b"\0" + compact("x") + compact("1") + name
+                                    + struct.pack(">i", number) + b"\0"))
+                    self.assertEqual(struct.unpack(">h", raw.frame()[4:6])[0], error)
 
     def test_row_5_what_is_not_served_closes_without_a_byte(self):
         node = self.start()
