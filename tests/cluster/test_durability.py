@@ -148,6 +148,8 @@ class OrderlyEnd(base.ClusterTest):
                               5, "no other leader")
         self.assertLess(time.monotonic() - began, 1.0, "the handover took too long")
         self.assertEqual(cluster.processes[leader].wait(15), 0)
+        # An election would take less than a second, too.
+        self.assertIn("leadership_handed_over success=1", base.log_text(cluster, leader))
         with groups.connect(cluster, following) as client:
             error, found = client.fetch("g")
         self.assertEqual(error, 0)
