@@ -12,7 +12,8 @@ enum { RECOVERY_PART = 8 };
 
 static void hand_over(struct raftlog *log)
 {
-    if (log->raft.state == RAFT_LEADER && !log->handover.is_active && log->peers.count > 0) {
+    if (log->raft.state == RAFT_LEADER && !log->handover.is_active &&
+        raftlog_handover_is_possible(log)) {
         raftlog_transfer(log, RAFTLOG_HANDOVER_RETRY_MS, NULL, NULL);
     }
 }

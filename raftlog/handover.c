@@ -17,7 +17,25 @@ static void finish(struct raftlog *log, bool transferred)
     }
 }
 
-/* 0: nobody. Rejoining nodes do not stand for election. */
+/* A node that would make a leader. Rejoining nodes do not stand for election; one whose disk is
+ * nearly full would hand leadership back. */
+static bool is_fit(const struct raftlog *log, const struct peer *peer)
+{
+    return peer->is_known && peer->standing == HELLO_VOTER && !peer->is_disk_low &&
+           uv_now(log->loop) - peer->heard_at_ms <= PEER_CONTROL_SILENCE_MS;
+}
+
+bool raftlog_handover_is_possible(const struct raftlog *log)
+{
+    for (size_t i = 0; i < log->peers.count; i++) {
+        if (is_fit(log, &log->peers.items[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The fit one that is most up to date; 0: nobody. */
 static uint64_t choose(const struct raftlog *log, uint64_t except)
 {
     const struct raft *raft = &log->raft;
@@ -27,8 +45,7 @@ static uint64_t choose(const struct raftlog *log, uint64_t except)
         const struct raft_progress *progress = &raft->leader_state.progress[i];
         uint64_t id = raft->configuration.servers[i].id;
         const struct peer *peer = peers_find(&log->peers, id);
-        if (peer == NULL || id == except || !peer->is_known || peer->standing != HELLO_VOTER ||
-            uv_now(log->loop) - peer->heard_at_ms > PEER_CONTROL_SILENCE_MS) {
+        if (peer == NULL || id == except || !is_fit(log, peer)) {
             continue;
         }
         if (best_id == 0 || progress->match_index > best_index) {

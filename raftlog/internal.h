@@ -127,6 +127,8 @@ void raftlog_submission_drop(struct raftlog *log);
 
 /* handover.c */
 void raftlog_handover_turn(struct raftlog *log);
+/* Whether there is a node to hand over to. */
+bool raftlog_handover_is_possible(const struct raftlog *log);
 void raftlog_handover_close(struct raftlog *log);
 
 /* disk_space.c: once a second. */

@@ -250,7 +250,8 @@ static void describe_status(void *ctx, uint64_t node_id, struct peer_status *sta
                                    .remembered = peer == NULL ? 0 : peer->remembered,
                                    .applied_index = log->fsm.index,
                                    .wall_ms = raftlog_node_wall_ms(),
-                                   .standing = log->startup.standing};
+                                   .standing = log->startup.standing,
+                                   .is_disk_low = log->is_disk_low};
     divergence_fill(&log->fsm.divergence, status);
 }
 
@@ -292,6 +293,7 @@ static void on_heard(void *ctx,
         peer->clock_offset_ms = status->wall_ms + round_trip_ms / 2 - raftlog_node_wall_ms();
         peer->clock_at_ms = uv_now(log->loop);
     }
+    peer->is_disk_low = status->is_disk_low;
     compare_hashes(log, node_id, status);
     note(log, peer, status->standing, status->term, status->last_index, status->remembered);
 }

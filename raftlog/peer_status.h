@@ -1,7 +1,7 @@
 /* What two nodes tell each other once a second over their control connection.
  *
  *   u32 length, u8 kind, u64 question number, u64 term, u64 last index, u64 remembered,
- *   u64 applied index (ours), i64 wall clock ms, u8 standing, u8 count,
+ *   u64 applied index (ours), i64 wall clock ms, u8 standing, u8 disk is low, u8 count,
  *   count x (u64 index (ours), u64 state hash)
  *
  * All numbers are big-endian. Pure: no clock, no I/O. */
@@ -12,7 +12,7 @@
 
 enum {
     PEER_STATUS_CHECKPOINTS_MAX = 16,
-    PEER_STATUS_FIXED_LEN = 51, /* behind the length */
+    PEER_STATUS_FIXED_LEN = 52, /* behind the length */
     PEER_STATUS_LEN_MAX = PEER_STATUS_FIXED_LEN + 16 * PEER_STATUS_CHECKPOINTS_MAX
 };
 
@@ -32,6 +32,7 @@ struct peer_status {
     uint64_t applied_index;
     int64_t wall_ms;
     enum hello_standing standing;
+    bool is_disk_low; /* it does not want to lead */
     uint8_t checkpoints_count;
     struct peer_status_checkpoint checkpoints[PEER_STATUS_CHECKPOINTS_MAX];
 };

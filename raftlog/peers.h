@@ -16,6 +16,7 @@ struct peer {
     uint64_t boot_id;
     uint64_t term;
     uint64_t last_index;
+    bool is_disk_low;
     uint64_t heard_at_ms; /* monotonic */
     /* Its wall clock minus ours, and when it was measured (monotonic; 0: never). */
     int64_t clock_offset_ms;

@@ -15,7 +15,7 @@ static bool is_accepting(const struct raftlog *log)
 
 enum raftlog_error raftlog_propose(struct raftlog *log, uint64_t number, struct span data)
 {
-    if (!is_accepting(log) || log->handover.is_active) {
+    if (!is_accepting(log)) {
         return RAFTLOG_NOT_LEADER;
     }
     if (data.len > log->options.proposal_bytes_max) {
@@ -25,6 +25,9 @@ enum raftlog_error raftlog_propose(struct raftlog *log, uint64_t number, struct 
     if (log->is_disk_low ||
         proposal_queue_bytes(queue) + proposal_queue_cost(data) > log->options.queue_bytes_max) {
         return RAFTLOG_FULL;
+    }
+    if (log->handover.is_active) {
+        return RAFTLOG_NOT_LEADER;
     }
     proposal_queue_push(queue, number, data);
     return RAFTLOG_OK;

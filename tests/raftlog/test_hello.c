@@ -190,6 +190,7 @@ Test(status, round_trip_and_limits)
                                  .applied_index = 5,
                                  .wall_ms = -6,
                                  .standing = HELLO_FRESH,
+                                 .is_disk_low = true,
                                  .checkpoints_count = PEER_STATUS_CHECKPOINTS_MAX};
     status.checkpoints[PEER_STATUS_CHECKPOINTS_MAX - 1].hash = 77;
     struct buf out = BUF_EMPTY;
@@ -199,11 +200,12 @@ Test(status, round_trip_and_limits)
     cr_assert(peer_status_decode(span_of(out.data + 4, out.len - 4), &back));
     cr_assert_eq(back.applied_index, 5);
     cr_assert_eq(back.wall_ms, -6);
+    cr_assert(back.is_disk_low);
     cr_assert_eq(back.checkpoints[PEER_STATUS_CHECKPOINTS_MAX - 1].hash, 77);
     for (size_t len = 0; len < out.len - 4; len++) {
         cr_assert_not(peer_status_decode(span_of(out.data + 4, len), &back));
     }
-    out.data[4 + 50]++; /* one checkpoint more than the limit */
+    out.data[4 + 51]++; /* one checkpoint more than the limit */
     buf_append(&out, "0123456789abcdef", 16);
     cr_assert_not(peer_status_decode(span_of(out.data + 4, out.len - 4), &back));
     buf_close(&out);

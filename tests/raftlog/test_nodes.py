@@ -359,8 +359,12 @@ class NodesTest(unittest.TestCase):
             nodes.wait_equal(count=3)
             self.assertIn("raftlog_disk_low", nodes[2].log())
             nodes[1].kill()
+            # The others refuse, and do not hand leadership to and fro.
             leader = nodes.wait_leader(other_than=1)
-            leader.ask("propose 2", "proposed -[12]")
+            term = leader.status()["term"]
+            leader.ask("propose 2", "proposed -2")
+            time.sleep(3)
+            self.assertEqual(leader.status()["term"], term)
 
     def test_frozen_leader(self):
         """A leader that stood still is deposed, or serves again only after a fresh barrier (R9)."""
