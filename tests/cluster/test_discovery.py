@@ -114,6 +114,11 @@ class NoQuorum(base.ClusterTest):
         cluster.create_topic("jobs", 2)
         member = self.member(cluster, "g", "m", session_ms=30_000)
         groups.rebalance([member], [("jobs", 0)])
+        pair = [self.member(cluster, "pair", name, session_ms=30_000, rebalance_ms=60_000)
+                for name in "ab"]
+        groups.rebalance(pair, [("jobs", 0)])
+        parked = next(m for m in pair if m.is_leader())
+        parked.join_begin()  # waits for the other one
         leader = cluster.leader()
         clients = [groups.connect(cluster, leader) for _ in range(3)]
         for client in clients:
@@ -129,6 +134,7 @@ class NoQuorum(base.ClusterTest):
         join = clients[1].join_end().error
         self.assertIn(commit, (TIMED_OUT, *groups.RETRIABLE))
         self.assertIn(join, groups.RETRIABLE)
+        self.assertIn(parked.join_end(), groups.RETRIABLE)
         self.assertLess(time.monotonic() - began, 5.0 + 1.0)
         self.wait(lambda: clients[2].find_coordinator("g")[0] == 15, 3, "a leader is still named")
         self.assertEqual(set(group_calls(clients[0]).values()),

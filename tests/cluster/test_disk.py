@@ -156,15 +156,15 @@ def flip_first_entry(path):
     flip(path, path.read_bytes().index(b"RLB1") + 60)
 
 
-def end_of_batches(content):
-    """Where the library would write next: behind the format, batches of two checksums, a count,
-    (term, type, length) per entry, and the entries."""
-    at = 8
+def last_batch(content):
+    """Where the last batch of an open segment begins, and where it ends: behind the format stand
+    batches of two checksums, a count, (term, type, length) per entry, and the entries."""
+    at, start = 8, None
     while (count := struct.unpack_from("<Q", content, at + 8)[0]) > 0:
-        heads = at + 16
+        start, heads = at, at + 16
         at = heads + 16 * count
         at += sum(struct.unpack_from("<I", content, heads + 16 * n + 12)[0] for n in range(count))
-    return at
+    return start, at
 
 
 class Damage(base.ClusterTest):
@@ -243,9 +243,10 @@ class Damage(base.ClusterTest):
         cluster.kill(node)
         path = open_segment(self.data(cluster, node))
         content = path.read_bytes()
+        start, end = last_batch(content)
         with open(path, "r+b") as file:
-            file.seek(end_of_batches(content))
-            file.write(content[8:8 + 40])  # as the first batch begins, and no more of it
+            file.seek(end)
+            file.write(content[start:(start + end) // 2])  # half a batch
         cluster.restart(node)
         self.assertNotIn("raftlog_entries_damaged", base.log_text(cluster, node))
         self.assert_equal_replicas(cluster)
