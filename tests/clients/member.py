@@ -6,6 +6,8 @@ import os
 import signal
 import time
 
+from check import Owners
+
 POLL_S = 0.05
 REPLY_TIMEOUT_S = 40.0
 
@@ -14,12 +16,14 @@ class Record:
     """The events of one group in order of time, as check.py judges them."""
 
     def __init__(self, scene, can):
-        self.began, self.events = time.monotonic(), []
+        self.began, self.events, self.owners = time.monotonic(), [], Owners()
         self.add("begin", scene=scene, can=can)
 
     def add(self, event, **fields):
         entry = {"t": round(time.monotonic() - self.began, 3), "event": event, **fields}
-        self.events.append(entry)
+        if not self.events or self.events[-1]["event"] != "end":
+            self.events.append(entry)
+            self.owners.see(entry)
         return entry
 
     def save(self, path):

@@ -1,13 +1,12 @@
 """What is done to the members of one client's groups. Each scene is one group with its own topics.
 
-Scenes only act, wait and write into the record; check.py judges it afterwards. A wait that is not
-fulfilled in time does not end a scene: the record shows what was there, and the check fails.
+Scenes only act, wait and write into the record; check.py judges it afterwards. A group that does not
+settle in time ends its scene: the record shows what was there, and the check fails.
 """
 
 import asyncio
 import contextlib
 
-from check import Owners
 from member import Member, Record, until
 
 SESSION_MS = 10_000
@@ -23,6 +22,10 @@ CALM_AFTER_FAILOVER_S = 2.5 * SESSION_MS / 1000
 COMMIT_PAUSE_S = 1.5
 
 
+class Unsettled(Exception):
+    """A group did not come to rest as it should; its scene is over."""
+
+
 class Scene:
     def __init__(self, name, client, cluster, directory):
         self.name, self.client, self.cluster = name, client, cluster
@@ -30,7 +33,7 @@ class Scene:
         self.directory = directory
         self.record = Record(name, client.can)
         self.members, self.topics = {}, {}
-        self.offset = 0
+        self.offset, self.is_over = 0, False
 
     def can(self, what):
         return what in self.client.can
@@ -65,10 +68,7 @@ class Scene:
         names = [m.name for m in self.live()]
 
         def lacks():
-            owners = Owners()
-            for event in self.record.events:
-                owners.see(event)
-            return owners.complaints(names, self.topics)
+            return self.record.owners.complaints(names, self.topics)
 
         async def is_steady():
             seen = len(self.record.events)
@@ -82,6 +82,8 @@ class Scene:
             if await is_steady():
                 break
         self.record.add("settled", after=after, members=names, topics=dict(self.topics))
+        if lacks():
+            raise Unsettled(f"{self.group}: {after}")
         await self.status()
 
     async def status(self):
@@ -89,10 +91,7 @@ class Scene:
         await asyncio.gather(*(m.ask("status") for m in self.live()))
 
     def owned(self, member):
-        owners = Owners()
-        for event in self.record.events:
-            owners.see(event)
-        return sorted(owners.owned.get(member.name, ()))
+        return sorted(self.record.owners.owned.get(member.name, ()))
 
     async def commit(self):
         """Every live member commits all that it owns, at offsets above any before."""
@@ -123,8 +122,21 @@ class Scene:
         await self.status()
         self.record.add("calm-over")
 
+    async def play(self, acts):
+        """Awaits what is done to this group, unless its scene is over or that ends it."""
+        if self.is_over:
+            acts.close()
+            return
+        try:
+            await acts
+        except Unsettled:
+            self.close()
+
     def close(self):
         """Ends the record and whatever still runs."""
+        if self.is_over:
+            return
+        self.is_over = True
         self.record.add("end")
         self.record.save(self.directory / f"{self.group}.jsonl")
         for member in self.members.values():
@@ -235,11 +247,12 @@ async def failover(scenes, cluster, proxies):
             note_failover(scene, leader)
         await proxies[leader].close()
         await asyncio.to_thread(cluster.kill, leader)
-        recovery = asyncio.gather(*(join_anew(scene) for scene in others))
+        recovery = asyncio.gather(*(scene.play(join_anew(scene)) for scene in others))
         await asyncio.gather(*(keep_committing(scene) for scene in followers))
         for scene in followers:
             await scene.fetch(scene.live()[0])
-    await asyncio.gather(*(lose_one(scene) for scene in followers if scene.name == "churn"))
+    await asyncio.gather(*(scene.play(lose_one(scene)) for scene in followers
+                           if scene.name == "churn"))
     await recovery
     await proxies[leader].open()
     await asyncio.to_thread(cluster.restart, leader)

@@ -262,6 +262,25 @@ class Calm(RuleTest):
         self.bad(self.calm(status(11, "a", member_id="x", generation=3),
                            status(90, "a", member_id="x", generation=4)), "has become")
 
+    def gives_up(self, *events, text="unable to dial: connection refused", failover=True):
+        death = [at(12, "failover", node=1, committers=[])] if failover else []
+        return self.calm(status(11, "a", member_id="x", generation=3), *death,
+                         give(20, "a", "t:0", event="lost"),
+                         at(20, "error", "a", code=None, text=text), own(21, "a", "t:0"),
+                         give(21, "b", "t:1"), own(22, "b", "t:1"), *events)
+
+    def test_library_gives_up_after_the_leaders_death(self):
+        self.good(self.gives_up(status(90, "a", member_id="x", generation=4)))
+
+    def test_library_gives_up_without_a_leaders_death(self):
+        self.bad(self.gives_up(failover=False), "lost")
+
+    def test_giving_up_for_another_reason(self):
+        self.bad(self.gives_up(text="UNKNOWN_MEMBER_ID"), "lost", "UNKNOWN_MEMBER_ID")
+
+    def test_evicted_member_is_not_excused(self):
+        self.bad(self.gives_up(status(90, "a", member_id="y", generation=4)), "has become")
+
 
 class Static(RuleTest):
     rule = staticmethod(check.rule_static)

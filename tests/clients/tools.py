@@ -9,7 +9,7 @@ import re
 
 from clients import KAFKA_TOOLS
 from member import until
-from scenes import Scene
+from scenes import Scene, Unsettled
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -68,6 +68,8 @@ async def check_tools(java, cluster, directory):
         await without_member(tools)
         await tools.topics("--delete", "--topic", TOPIC)
         await tools.topics("--list", refuse=[TOPIC])
+    except Unsettled as error:
+        tools.complaints.append(("tools", f"{error}: not settled"))
     finally:
         scene.close()
     return tools.complaints
