@@ -59,6 +59,9 @@ static void put_row(struct state *state,
     } else {
         state->totals.offsets++;
     }
+#if ROSTER_BUG == 10 /* chance in apply: an address */
+    commit_ms += (int64_t)((uintptr_t)state >> 5 & 7);
+#endif
     row->leader_epoch = epoch < 0 || epoch > INT32_MAX ? -1 : (int32_t)epoch;
     row->offset = from->offset;
     row->commit_ms = commit_ms;

@@ -18,6 +18,9 @@ void expiry_rule_init(struct expiry_rule *rule,
     rule->scope = EXPIRES_NONE;
     rule->since_ms = -1;
     rule->work = 0;
+#if ROSTER_BUG == 16 /* whoever has members loses offsets, too */
+    phase = GROUP_EMPTY;
+#endif
     if (phase == GROUP_EMPTY) {
         rule->scope = EXPIRES_ALL;
         rule->since_ms = span_is_empty(group->protocol_type) ? -1 : group->empty_since_ms;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rpc/ensure.h"
+#include "tests/core/random/loner.h"
 #include "tests/core/random/oracle.h"
 #include "tests/core/random/wire.h"
 
@@ -34,6 +35,10 @@ static void drop_batches(struct machine *machine)
 static void propose(struct life *life, struct machine *machine, const struct effect *effect)
 {
     struct cluster *cluster = life->cluster;
+    if (machine->term != 0 && !machine->is_elected) {
+        coordinator_refused(machine->core, effect->number, false, life->now_ms);
+        return;
+    }
     if (chance_in(&life->chance, cluster->refusing)) {
         coordinator_refused(machine->core, effect->number, !cluster->refuses_as_follower,
                             life->now_ms);
@@ -385,6 +390,8 @@ void cluster_take_over(struct life *life,
             depose(life, old);
         } else {
             old->is_cut = true;
+            wire_cut(life, old->at);
+            loner_probe(&life->loners[LONERS_MAX - 1], old->at, machine);
             events_add(life, life->now_ms + stale_ms, depose_event, old, term);
         }
     }

@@ -150,7 +150,8 @@ static void stay_quiet(struct life *life)
     int64_t end_ms = life->now_ms + QUIET_MS;
     while (life->now_ms < end_ms) {
         int machine = (int)chance_below(&life->chance, MACHINES);
-        if (life->cluster->machines[machine].core != NULL) {
+        const struct machine *next = &life->cluster->machines[machine];
+        if (next->core != NULL && !cluster_is_paused(life, next)) {
             bool is_committed = chance_in(&life->chance, 500);
             cluster_take_over(life, machine, is_committed, chance_below(&life->chance, 500),
                               chance_below(&life->chance, 300));
@@ -211,6 +212,7 @@ static void declare_topics(struct life *life)
     loner->life = life;
     loner->number = LONERS_MAX - 1;
     lane_init(life, &loner->lane, 20000);
+    lane_init(life, &loner->other, 20000);
     loner_declare(loner);
 }
 

@@ -295,6 +295,35 @@ static void lie(struct loner *loner)
     }
 }
 
+/* ---- A probe ---- */
+
+static void probe_committed(struct life *life, struct message *message, const void *response)
+{
+    struct loner *loner = message->owner;
+    if (response == NULL || lane_is_busy(&loner->other)) {
+        return;
+    }
+    if (loner->other.machine >= 0) {
+        lane_break(life, &loner->other);
+    }
+    lane_open(life, &loner->other, loner->old_leader);
+    worker_fetch(life, &loner->other, 8, "probe", "s0", answered, loner);
+}
+
+void loner_probe(struct loner *loner, int old_leader, int leader)
+{
+    struct life *life = loner->life;
+    if (lane_is_busy(&loner->lane)) {
+        return;
+    }
+    if (loner->lane.machine >= 0) {
+        lane_break(life, &loner->lane);
+    }
+    loner->old_leader = old_leader;
+    lane_open(life, &loner->lane, leader);
+    worker_commit(life, &loner->lane, 8, "probe", "s0", -1, "", NULL, probe_committed, loner);
+}
+
 /* ---- All ---- */
 
 static void wake(struct life *life, void *who, uint64_t what)

@@ -12,11 +12,16 @@ struct loner {
     int number;
     enum loner_kind kind;
     struct lane lane;
+    struct lane other; /* of a probe */
+    int old_leader;
 };
 
 void loners_init(struct life *life);
 void loners_close(struct life *life);
 /* Declares the topics that all use, as soon as anybody listens. */
 void loner_declare(struct loner *loner);
+/* Commits at the new leader, and when that is acknowledged reads at the old one, which may not know
+ * yet that it is the old one. */
+void loner_probe(struct loner *loner, int old_leader, int leader);
 
 #endif

@@ -254,7 +254,8 @@ static void check_topics(struct life *life,
                          int32_t count,
                          bool is_whole)
 {
-    uint64_t high = machine->position;
+    bool is_behind = machine->position < message->low_position; /* which is not allowed to show */
+    uint64_t high = is_behind ? message->low_position : machine->position;
     char name[TEXT];
     oracle_text(name, group);
     for (int32_t i = 0; i < count; i++) {

@@ -348,6 +348,16 @@ void wire_crashed(struct life *life, int machine)
     }
 }
 
+void wire_cut(struct life *life, int machine)
+{
+    for (struct lane *lane = life->wire->lanes; lane != NULL; lane = lane->next) {
+        if (lane->machine == machine && chance_in(&life->chance, 500)) {
+            events_add(life, life->now_ms + chance_below(&life->chance, 100), broken, lane,
+                       lane->epoch);
+        }
+    }
+}
+
 void wire_check(struct life *life)
 {
     for (const struct message *at = life->wire->started; at != NULL; at = at->next_all) {

@@ -87,6 +87,8 @@ void message_send(struct life *life,
 void wire_answered(struct life *life, int machine, struct call *call, const void *response);
 /* The machine's process is gone: its connections break. */
 void wire_crashed(struct life *life, int machine);
+/* The machine is cut off from the others: half of its clients are on their side. */
+void wire_cut(struct life *life, int machine);
 /* Calls that should have been answered by now. */
 void wire_check(struct life *life);
 void wire_close(struct life *life);
