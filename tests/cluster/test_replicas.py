@@ -108,11 +108,12 @@ class Replicas(base.ClusterTest):
 
     @staticmethod
     def disturb(cluster, chance, workers):
-        """Kills a node now and then, brings it back a little later; makes a member rejoin."""
+        """Kills a node now and then, brings it back a little later; members leave and come back."""
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
-            time.sleep(chance.uniform(0.5, 1.5))
-            chance.choice(workers).is_settled = False
+            for _ in range(10):
+                time.sleep(chance.uniform(0.05, 0.15))
+                chance.choice(workers).is_to_return = True
             victim = chance.choice(cluster.ids)
             cluster.kill(victim)
             time.sleep(chance.uniform(0.1, 1.0))

@@ -425,6 +425,7 @@ class Worker(threading.Thread):
         self.errors = collections.Counter()
         self.generations = set()
         self.is_settled = False  # has an assignment and has heard nothing else since
+        self.is_to_return = False  # set: leaves the group and comes back at once
         self.leaving = threading.Event()
 
     def run(self):
@@ -448,6 +449,11 @@ class Worker(threading.Thread):
             self.generations.add(self.member.generation)
             self.is_settled = True
         self.leaving.wait(self.every_s)
+        if self.is_to_return:
+            self.is_to_return = self.is_settled = False
+            self.member.leave()
+            self.member.id, self.member.joined = "", None
+            return 0
         return self.member.beat()
 
     def _enter(self):
