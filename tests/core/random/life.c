@@ -117,10 +117,12 @@ static const char *unrest(const struct life *life)
     return why;
 }
 
-/* A member that died in a join is in the next generation first, and expires then. */
+/* I9: within the longer of session and rebalance timeout, and 10 s. */
 static void settle(struct life *life)
 {
-    int64_t most_ms = life->options.session_ms + life->options.rebalance_ms + 15000;
+    int64_t session_ms = life->options.session_ms;
+    int64_t rebalance_ms = life->options.rebalance_ms;
+    int64_t most_ms = (session_ms > rebalance_ms ? session_ms : rebalance_ms) + 10000;
     int64_t began_ms = life->now_ms;
     for (int i = 0; i < WORKERS_MAX; i++) { /* who sleeps must wake first */
         int64_t paused_ms = life->workers[i].paused_ms;

@@ -211,4 +211,10 @@ void nemesis_heal(struct life *life)
         }
         cluster_restart(life, i);
     }
+    for (struct lane *lane = life->wire->lanes; lane != NULL; lane = lane->next) {
+        if (lane->machine >= 0 &&
+            lane->incarnation != life->cluster->machines[lane->machine].incarnation) {
+            lane_break(life, lane); /* it leads nowhere */
+        }
+    }
 }

@@ -13,7 +13,8 @@
 
 struct sums {
     int64_t simulated_ms;
-    int64_t beyond_ms_max; /* how much longer than session and rebalance timeout it took to settle */
+    int64_t
+        beyond_ms_max; /* how much longer than session and rebalance timeout it took to settle */
     uint64_t beyond_seed;
     uint64_t lives, failed, calls, inputs, faults;
 };
@@ -75,8 +76,7 @@ int main(int argc, char **argv)
         }
     }
     printf("lives=%" PRIu64 " failed=%" PRIu64 " simulated_h=%.1f calls=%" PRIu64 " inputs=%" PRIu64
-           " faults=%" PRIu64 " settled_beyond_ms_max=%" PRId64
-           " (seed %" PRIu64 ")\n",
+           " faults=%" PRIu64 " settled_beyond_ms_max=%" PRId64 " (seed %" PRIu64 ")\n",
            sums.lives, sums.failed, (double)sums.simulated_ms / 3600000, sums.calls, sums.inputs,
            sums.faults, sums.beyond_ms_max, sums.beyond_seed);
     return sums.failed == 0 ? 0 : 1;
