@@ -14,6 +14,8 @@ from program import arguments, commands, emit  # noqa: E402
 
 # % Group g rebalanced (memberid m): assigned: t [0], t [1]
 REBALANCED = re.compile(r"% Group \S+ rebalanced \(memberid (\S*)\): (assigned|revoked):?(.*)")
+# kcat prints each lost connection, which librdkafka passes on for information only: it connects again.
+CONNECTION_LOST = "Local: Broker transport failure"
 PARTITION = re.compile(r"(\S+) \[(\d+)\]")
 
 
@@ -43,7 +45,7 @@ class Kcat:
                 partitions = sorted(f"{topic}:{p}" for topic, p in PARTITION.findall(rest))
                 self.owned = partitions if event == "assigned" else []
                 emit(event, partitions=partitions, member_id=member)
-            elif "ERROR" in line:
+            elif "ERROR" in line and CONNECTION_LOST not in line:
                 emit("error", code=None, text=line.strip())
 
     def leave(self):
