@@ -35,7 +35,7 @@ class Programs:
 
 
 def default_build():
-    return os.environ.get("ROSTER_BUILD", ROOT / ".build" / "release")
+    return os.environ.get("ROSTER_BUILD", ROOT / ".build" / "shipped")
 
 
 def pairs(line):
