@@ -10,7 +10,11 @@
 TestSuite(peer_frame, .fini = leaks_abort);
 
 enum { PEER = 2, UNSET = 0x5555 };
-static const struct span configuration = {(const uint8_t *)"the configuration of 32 bytes...", 32};
+static const struct span configuration = {(const uint8_t *)"the configuration of 29 bytes", 29};
+/* As two nodes may send it: the padding to 8 bytes is memory that nobody wrote. */
+static const struct span padded = {(const uint8_t *)"the configuration of 29 bytes\0\0\0", 32};
+static const struct span soiled = {(const uint8_t *)"the configuration of 29 bytes\1\2\3", 32};
+static const struct span foreign = {(const uint8_t *)"the configuration of another \0\0\0", 32};
 
 /* Bytes that do not compress. */
 static uint8_t noise(void)
@@ -135,10 +139,20 @@ static struct buf batch_of(size_t len)
     return entry;
 }
 
+Test(peer_frame, the_configuration_is_ours_whatever_its_padding)
+{
+    struct entry entries[] = {{3, RAFT_CHANGE, padded}};
+    passes(append(4, 0, 0, entries, 1));
+    entries[0].bytes = soiled;
+    passes(append(4, 0, 0, entries, 1));
+    entries[0].bytes = foreign;
+    fails(append(4, 0, 0, entries, 1), PEER_FRAME_BAD_CONFIGURATION);
+}
+
 Test(peer_frame, entries)
 {
     struct buf batch = batch_of(100);
-    struct entry entries[] = {{3, RAFT_CHANGE, configuration},
+    struct entry entries[] = {{3, RAFT_CHANGE, padded},
                               {3, RAFT_BARRIER, SPAN_LITERAL("barrier.")},
                               {4, RAFT_COMMAND, buf_span(&batch)}};
     passes(append(4, 0, 0, NULL, 0));
@@ -229,9 +243,9 @@ Test(peer_frame, entry_limit_is_seen_before_memory_is_taken)
 static struct buf install(const struct buf *snapshot, uint64_t claimed_len)
 {
     struct buf out = BUF_EMPTY;
-    put_preamble(&out, RAFT_IO_INSTALL_SNAPSHOT, 56 + configuration.len);
-    put_numbers(&out, (const uint64_t[]){4, 7, 3, 1, configuration.len}, 5);
-    buf_append(&out, configuration.data, configuration.len);
+    put_preamble(&out, RAFT_IO_INSTALL_SNAPSHOT, 56 + padded.len);
+    put_numbers(&out, (const uint64_t[]){4, 7, 3, 1, padded.len}, 5);
+    buf_append(&out, padded.data, padded.len);
     put_le(&out, claimed_len, 8);
     put_le(&out, UNSET, 8);
     buf_append(&out, snapshot->data, snapshot->len);
