@@ -15,6 +15,7 @@ import fcntl
 import os
 import pathlib
 import re
+import shutil
 import signal
 import sys
 import time
@@ -104,7 +105,7 @@ class ClusterTest(unittest.TestCase):
             if failed or complaints:
                 print(f"\n{self.id()}: {cluster.directory}\n{cluster.tails()}", file=sys.stderr)
             if not KEEP and not failed and not complaints:
-                remove(cluster)
+                shutil.rmtree(cluster.directory, ignore_errors=True)
         if not failed:
             self.assertEqual(complaints, [])
 
@@ -118,11 +119,6 @@ class ClusterTest(unittest.TestCase):
             if time.monotonic() >= deadline:
                 self.fail(f"{complaint} within {timeout_s} s")
             time.sleep(0.03)
-
-
-def remove(cluster):
-    import shutil
-    shutil.rmtree(cluster.directory, ignore_errors=True)
 
 
 def log_text(cluster, i):
