@@ -1,5 +1,5 @@
-"""Who answers what: followers (R20), a node without a leader (R11, R20), several listeners, and a leader
-that stood still (R9, promise 6)."""
+"""Who answers what: followers (R20), a node without a leader (R11, R20), several listeners, and a
+leader that stood still (R9, promise 6)."""
 
 import signal
 import time

@@ -61,8 +61,8 @@ def lost(cluster, committers):
 
 class Durability(base.ClusterTest):
     def test_kill_of_all_nodes_loses_no_acknowledged_commit(self):
-        """Behaviours 20, row 37: all nodes killed under load, again and again; every acknowledged offset
-        is there."""
+        """Behaviours 20, row 37: all nodes killed under load, again and again; every acknowledged
+        offset is there."""
         cluster = self.start(3)
         cluster.create_topic("jobs", PARTITIONS)
         for turn in range(3):

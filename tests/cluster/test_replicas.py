@@ -1,6 +1,6 @@
-"""Replicas are identical (promise 7, behaviours 21): after a random workload, in which nodes die and come
-back, every node has the same state hash at the same index; so it is after a restart from snapshot and
-log, and on a node that got everything anew.
+"""Replicas are identical (promise 7, behaviours 21): after a random workload, in which nodes die and
+come back, every node has the same state hash at the same index; so it is after a restart from
+snapshot and log, and on a node that got everything anew.
 
 ROSTER_SEED is the seed (default 1), ROSTER_SECONDS how long the workload runs (default 8).
 """
