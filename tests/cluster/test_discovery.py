@@ -198,13 +198,18 @@ class Stopped(base.ClusterTest):
                 following = self.wait(lambda o=old: self.another(cluster, o), 10, "no new leader")
                 with groups.connect(cluster, following) as other:
                     self.assertEqual(other.commit("g", {("jobs", 0): 2})["jobs", 0], 0)
+                seen = self.depositions(cluster, old)
                 cluster.kill(old, signal.SIGCONT)
-                self.wait(lambda o=old: "raftlog_loop_stood" in base.log_text(cluster, o), 5,
+                self.wait(lambda o=old, n=seen: self.depositions(cluster, o) > n, 5,
                           "it did not go on")
                 time.sleep(pause_s)
                 self.assertEqual(cluster.kill(old, signal.SIGTERM), 0)
             cluster.log(old).rename(cluster.log(old).with_suffix(f".{pause_s}"))
             cluster.restart(old)
+
+    @staticmethod
+    def depositions(cluster, node):
+        return base.log_text(cluster, node).count("INFO deposed")
 
     @staticmethod
     def another(cluster, old):
