@@ -3,6 +3,9 @@
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 
+/* The SyncGroups' time is up while a decision is in flight: look again. */
+enum { SYNC_AGAIN_MS = 1000 };
+
 static int32_t rebalance_timeout_ms(struct coordinator *c, const struct round *round)
 {
     int32_t count;
@@ -176,6 +179,10 @@ void barrier_arm_sync(struct coordinator *c, struct round *round)
 void barrier_sync_due(struct coordinator *c, struct deadline *deadline)
 {
     struct round *round = container_of(deadline, struct round, sync);
+    if (round->gates > 0) { /* some may have come and wait for the decision in flight */
+        deadline_set(&c->deadlines, deadline, c->now_ms + SYNC_AGAIN_MS);
+        return;
+    }
     for (struct seat *seat = round->seats; seat != NULL; seat = seat->next) {
         if (seat->kind != SEAT_MEMBER || seat->has_synced || seat->removal != CAUSE_NONE) {
             continue;

@@ -98,6 +98,7 @@ static void dismiss_absent(struct coordinator *c, struct round *round)
 static void seat_members(struct coordinator *c, struct round *round)
 {
     const struct group *group = round->slot->facts;
+    round->vote_is_known = false;
     for (int32_t i = 0; i < group->members_count; i++) {
         const struct member *member = group->members[i];
         struct seat *seat = seat_find(round, member->member_id);

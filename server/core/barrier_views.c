@@ -22,26 +22,14 @@ struct seat_view *barrier_views(struct coordinator *c, const struct round *round
     return views;
 }
 
-/* NULL: none. One whose join was answered by its deadline (R11) while the generation that makes it
- * a member is in flight does not count: what it gave is with its call. */
-static const struct seat *first_candidate(const struct round *round)
-{
-    const struct seat *seat = round->seats;
-    while (seat != NULL && (seat->kind != SEAT_CANDIDATE || seat->join == NULL)) {
-        seat = seat->next;
-    }
-    return seat;
-}
-
+/* A candidate whose join was answered by its deadline (R11) while the generation that makes it a
+ * member is in flight does not count: what it gave is with its call. */
 struct span barrier_protocol_type(const struct round *round)
 {
     const struct group *group = round->slot->facts;
-    const struct seat *first = group->members_count > 0 ? NULL : first_candidate(round);
-    if (first == NULL) {
-        return group->protocol_type;
-    }
-    const struct join_group_request *request = first->join->request;
-    return request->protocol_type;
+    return group->members_count > 0 || round->candidates_joined == 0
+               ? group->protocol_type
+               : buf_span(&round->candidates_type);
 }
 
 /* ---- What all have in common ---- */
@@ -101,7 +89,7 @@ bool barrier_accepts(struct coordinator *c,
                      const struct join_group_request *request)
 {
     struct round *round = slot->round;
-    if (slot->facts->members_count == 0 && (round == NULL || first_candidate(round) == NULL)) {
+    if (slot->facts->members_count == 0 && (round == NULL || round->candidates_joined == 0)) {
         return request->protocol_type.len > 0 && request->protocols_count > 0;
     }
     ensure(round != NULL);
@@ -121,15 +109,6 @@ bool barrier_accepts(struct coordinator *c,
     return false;
 }
 
-static bool has_same_names(const struct member *member, const struct join_group_request *request)
-{
-    bool is_same = member->protocols_count == request->protocols_count;
-    for (int32_t i = 0; is_same && i < request->protocols_count; i++) {
-        is_same = span_compare(member->protocols[i].name, request->protocols[i].name) == 0;
-    }
-    return is_same;
-}
-
 void barrier_view_changed(struct round *round,
                           const struct member *member,
                           const struct join_group_request *request,
@@ -139,7 +118,7 @@ void barrier_view_changed(struct round *round,
         return;
     }
     bool is_first = round->candidates + round->slot->facts->members_count == 1;
-    if (had_join || is_first || (member != NULL && !has_same_names(member, request))) {
+    if (had_join || is_first || (member != NULL && !join_has_same_names(request, member))) {
         round->common_is_known = false;
     } else if (member == NULL) {
         struct seat_view view = {.request = request};

@@ -11,6 +11,7 @@
 
 /* On its way into the log; on the heap, since its call may be answered before. */
 struct replacement {
+    bool has_same_names; /* of protocols, in the same order: then no vote changes */
     size_t old_id_len;
     size_t new_id_len;
     uint8_t ids[]; /* the old one, then the new one */
@@ -20,7 +21,8 @@ struct replacement {
 static struct seat *reseat(struct coordinator *c,
                            struct group_slot *slot,
                            struct span old_id,
-                           const struct member *member)
+                           const struct member *member,
+                           bool has_same_names)
 {
     struct round *round = round_of(c, slot);
     struct seat *old = seat_find(round, old_id);
@@ -28,7 +30,9 @@ static struct seat *reseat(struct coordinator *c,
     if (old != NULL) {
         has_synced = old->has_synced;
         seat_answer(c, old, KAFKA_FENCED_INSTANCE_ID);
+        bool common_is_known = round->common_is_known && has_same_names;
         seat_free(c, old);
+        round->common_is_known = common_is_known;
     }
     struct seat *seat = seat_find(round, member->member_id);
     if (seat == NULL) { /* unless the round was made from these facts */
@@ -65,6 +69,28 @@ static void answer_in_stable(struct coordinator *c,
     join_answer(c, call, &answer);
 }
 
+/* Whether the group's protocol is the one that its members would choose now. It is looked up anew
+ * only when somebody's list has changed: many may come back at once. */
+static bool is_protocol_kept(struct coordinator *c, struct round *round)
+{
+    const struct group_slot *slot = round->slot;
+    if (round_phase(slot) != GROUP_STABLE) {
+        return false;
+    }
+    if (!round->vote_is_known) {
+        int32_t count;
+        struct seat_view *views = barrier_views(c, round, &count);
+        struct span vote = barrier_select(views, count);
+        if (span_is_null(vote)) {
+            return false;
+        }
+        round->vote.len = 0;
+        buf_append(&round->vote, vote.data, vote.len);
+        round->vote_is_known = true;
+    }
+    return span_compare(buf_span(&round->vote), slot->facts->protocol_name) == 0;
+}
+
 static void answer_replaced(struct coordinator *c,
                             struct group_slot *slot,
                             const struct replacement *replacement,
@@ -81,16 +107,14 @@ static void answer_replaced(struct coordinator *c,
                 effect_text(&c->effects, member->instance_id), effect_text(&c->effects, new_id),
                 effect_text(&c->effects, old_id), effect_text(&c->effects, member->client_id));
     c->counters.static_replacements++;
-    struct seat *seat = reseat(c, slot, old_id, member);
-    round_mark(c, seat->round);
+    struct seat *seat = reseat(c, slot, old_id, member, replacement->has_same_names);
+    struct round *round = seat->round;
+    round->vote_is_known = round->vote_is_known && replacement->has_same_names;
+    round_mark(c, round);
     if (call == NULL) {
         return;
     }
-    int32_t count;
-    struct seat_view *views = barrier_views(c, seat->round, &count);
-    bool is_same = round_phase(slot) == GROUP_STABLE &&
-                   span_equal(barrier_select(views, count), slot->facts->protocol_name);
-    if (is_same) {
+    if (is_protocol_kept(c, round)) {
         answer_in_stable(c, slot, member, old_id, call);
     } else {
         join_park(c, seat, call, CAUSE_CHANGE);
@@ -131,10 +155,13 @@ static void replace_given_up(struct coordinator *c,
     }
 }
 
-static struct replacement *replacement_new(struct span old_id, struct span new_id)
+static struct replacement *replacement_new(struct span old_id,
+                                           struct span new_id,
+                                           bool has_same_names)
 {
     struct replacement *replacement = calloc(1, sizeof *replacement + old_id.len + new_id.len);
     ensure(replacement != NULL);
+    replacement->has_same_names = has_same_names;
     replacement->old_id_len = old_id.len;
     replacement->new_id_len = new_id.len;
     memcpy(replacement->ids, old_id.data, old_id.len);
@@ -168,7 +195,7 @@ void join_replace(struct coordinator *c,
     bool is_shared = round->gates == 0 || round->is_shared;
     struct proposal *proposal = round_propose(c, round, &records, replace_done, replace_given_up);
     proposal->call = call;
-    proposal->data = replacement_new(old->member_id, new_id);
+    proposal->data = replacement_new(old->member_id, new_id, join_has_same_names(request, old));
     proposal->drop = free;
     round->is_shared = is_shared && round_phase(slot) == GROUP_STABLE;
     seat->is_replaced = true;

@@ -148,9 +148,21 @@ static bool dismiss_all(struct coordinator *c,
     return is_deferred;
 }
 
+/* The last who came is first in the list. */
+static struct leaver *reverse(struct leaver *leaver)
+{
+    struct leaver *reversed = NULL;
+    for (struct leaver *next; leaver != NULL; leaver = next) {
+        next = leaver->next;
+        leaver->next = reversed;
+        reversed = leaver;
+    }
+    return reversed;
+}
+
 void leavers_answer(struct coordinator *c, struct leaver **leavers, int16_t error)
 {
-    struct leaver *leaver = *leavers;
+    struct leaver *leaver = reverse(*leavers);
     *leavers = NULL;
     for (struct leaver *next; leaver != NULL; leaver = next) {
         next = leaver->next; /* it is in the call's arena */
@@ -165,13 +177,10 @@ void leavers_answer(struct coordinator *c, struct leaver **leavers, int16_t erro
 static void push_leaver(struct round *round, struct call *call, void *response)
 {
     struct leaver *leaver = arena_alloc(call->arena, sizeof *leaver);
-    struct leaver **last = &round->leavers;
-    while (*last != NULL) {
-        last = &(*last)->next;
-    }
     leaver->call = call;
     leaver->response = response;
-    *last = leaver;
+    leaver->next = round->leavers;
+    round->leavers = leaver;
 }
 
 void leave_group_handle(struct coordinator *c, struct call *call)

@@ -129,6 +129,8 @@ static void round_free(struct coordinator *c, struct round *round)
     seat_table_close(&round->by_instance);
     free(round->common);
     buf_close(&round->common_text);
+    buf_close(&round->candidates_type);
+    buf_close(&round->vote);
     buf_close(&round->cause_member);
     buf_close(&round->cause_client);
     *round->link = round->next;

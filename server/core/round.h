@@ -72,11 +72,13 @@ struct round {
     struct seat_table by_instance; /* candidates only; members are found by the facts */
     struct seat *removals;         /* flagged, in order */
     struct seat **removals_last;
-    struct leaver *leavers;   /* wait for the flagged removals */
-    struct leaver *leaving;   /* wait for those in flight */
-    int32_t members_joined;   /* member seats with a parked join */
-    int32_t members_unheard;  /* R3 */
-    int32_t candidates;       /* candidate seats */
+    struct leaver *leavers;    /* wait for the flagged removals */
+    struct leaver *leaving;    /* wait for those in flight */
+    int32_t members_joined;    /* member seats with a parked join */
+    int32_t members_unheard;   /* R3 */
+    int32_t candidates;        /* candidate seats */
+    int32_t candidates_joined; /* those with a parked join, all of this protocol type: */
+    struct buf candidates_type;
     int32_t pending;          /* pending seats */
     int32_t pending_proposed; /* ids handed out whose record is in flight */
     int64_t bytes;            /* what the parked joins add to group->bytes */
@@ -85,6 +87,8 @@ struct round {
     int32_t common_count;
     struct buf common_text;
     bool common_is_known;
+    struct buf vote; /* whom the members of the facts vote for, while stable */
+    bool vote_is_known;
 };
 
 /* ---- Life ---- */

@@ -25,7 +25,7 @@ static void check_seat(const struct seat *seat)
 
 static void round_check(const struct round *round)
 {
-    int32_t joined = 0, unheard = 0, candidates = 0, pending = 0;
+    int32_t joined = 0, unheard = 0, candidates = 0, candidates_joined = 0, pending = 0;
     int64_t bytes = 0;
     size_t seats = 0;
     for (const struct seat *seat = round->seats; seat != NULL; seat = seat->next) {
@@ -34,12 +34,14 @@ static void round_check(const struct round *round)
         bytes += seat->bytes;
         joined += seat->kind == SEAT_MEMBER && seat->join != NULL;
         candidates += seat->kind == SEAT_CANDIDATE;
+        candidates_joined += seat->kind == SEAT_CANDIDATE && seat->join != NULL;
         pending += seat->kind == SEAT_PENDING;
         unheard += seat->is_unheard;
     }
     ensure(seats == round->by_id.count && bytes == round->bytes);
     ensure(joined == round->members_joined && unheard == round->members_unheard);
     ensure(candidates == round->candidates && pending == round->pending);
+    ensure(candidates_joined == round->candidates_joined);
     ensure(round->slot->round == round);
     ensure(round->leaving == NULL || round->gates > 0);
     check_members(round);

@@ -98,6 +98,7 @@ void seat_become_member(struct coordinator *c, struct seat *seat, const struct m
     if (seat->kind == SEAT_CANDIDATE) {
         if (seat->join != NULL) {
             round->members_joined++;
+            round->candidates_joined--;
             if (!span_is_null(instance_of(seat))) {
                 seat_table_remove(&round->by_instance, instance_of(seat));
             }
@@ -129,6 +130,20 @@ static const struct member *member_of(const struct seat *seat)
     return seat->kind == SEAT_MEMBER ? group_member_by_id(group, seat->member) : NULL;
 }
 
+static void candidate_joined(struct round *round,
+                             const struct join_group_request *request,
+                             struct seat *seat)
+{
+    if (!span_is_null(request->group_instance_id)) {
+        seat_table_add(&round->by_instance, request->group_instance_id, seat);
+    }
+    if (round->candidates_joined++ == 0) {
+        round->candidates_type.len = 0;
+        buf_append(&round->candidates_type, request->protocol_type.data,
+                   request->protocol_type.len);
+    }
+}
+
 void seat_park_join(struct coordinator *c, struct seat *seat, struct call *call)
 {
     struct round *round = seat->round;
@@ -151,8 +166,8 @@ void seat_park_join(struct coordinator *c, struct seat *seat, struct call *call)
     }
     round->bytes += seat->bytes;
     round->members_joined += seat->kind == SEAT_MEMBER;
-    if (seat->kind == SEAT_CANDIDATE && !span_is_null(request->group_instance_id)) {
-        seat_table_add(&round->by_instance, request->group_instance_id, seat);
+    if (seat->kind == SEAT_CANDIDATE) {
+        candidate_joined(round, request, seat);
     }
     barrier_view_changed(round, member, request, old != NULL);
 }
@@ -168,6 +183,7 @@ struct call *seat_take_join(struct seat *seat)
         seat_table_remove(&round->by_instance, instance_of(seat));
     }
     round->members_joined -= seat->kind == SEAT_MEMBER;
+    round->candidates_joined -= seat->kind == SEAT_CANDIDATE;
     round->bytes -= seat->bytes;
     round->common_is_known = false;
     seat->bytes = 0;

@@ -120,7 +120,9 @@ int32_t seat_view_rebalance_timeout_ms(const struct seat_view *view);
 int32_t join_rebalance_timeout_ms(const struct call *call);
 /* Bytes of all names and metadata. */
 int64_t join_protocol_bytes(const struct join_group_request *request);
-/* The same protocols in the same order with the same metadata. */
+/* The same protocols in the same order. */
+bool join_has_same_names(const struct join_group_request *request, const struct member *member);
+/* The same with the same metadata. */
 bool join_is_unchanged(const struct join_group_request *request, const struct member *member);
 
 #endif

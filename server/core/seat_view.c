@@ -88,16 +88,20 @@ int64_t join_protocol_bytes(const struct join_group_request *request)
     return bytes;
 }
 
+bool join_has_same_names(const struct join_group_request *request, const struct member *member)
+{
+    bool is_same = request->protocols_count == member->protocols_count;
+    for (int32_t i = 0; is_same && i < request->protocols_count; i++) {
+        is_same = span_compare(request->protocols[i].name, member->protocols[i].name) == 0;
+    }
+    return is_same;
+}
+
 bool join_is_unchanged(const struct join_group_request *request, const struct member *member)
 {
-    if (request->protocols_count != member->protocols_count) {
-        return false;
+    bool is_same = join_has_same_names(request, member);
+    for (int32_t i = 0; is_same && i < request->protocols_count; i++) {
+        is_same = span_compare(request->protocols[i].metadata, member->protocols[i].metadata) == 0;
     }
-    for (int32_t i = 0; i < request->protocols_count; i++) {
-        if (span_compare(request->protocols[i].name, member->protocols[i].name) != 0 ||
-            span_compare(request->protocols[i].metadata, member->protocols[i].metadata) != 0) {
-            return false;
-        }
-    }
-    return true;
+    return is_same;
 }
