@@ -149,7 +149,20 @@ static bool is_full(const struct coordinator *c,
     return !is_member && slot->facts->members_count >= c->limits.group_size_max;
 }
 
-/* group.max.metadata.bytes, of all members. */
+/* What a seat's protocols take of the group's bytes now. */
+static int64_t bytes_of(const struct group_slot *slot, const struct seat *seat)
+{
+    int64_t bytes = seat->bytes;
+    const struct member *member =
+        seat->kind == SEAT_MEMBER ? group_member_by_id(slot->facts, seat->member) : NULL;
+    for (int32_t i = 0; member != NULL && i < member->protocols_count; i++) {
+        bytes += (int64_t)(member->protocols[i].name.len + member->protocols[i].metadata.len);
+    }
+    return bytes;
+}
+
+/* group.max.metadata.bytes, of all members. Whoever adds nothing may join again, whatever the group
+ * has taken on meanwhile: its assignment counts, too. */
 static bool is_too_heavy(const struct coordinator *c,
                          const struct group_slot *slot,
                          const struct seat *own,
@@ -157,15 +170,8 @@ static bool is_too_heavy(const struct coordinator *c,
 {
     const struct round *round = slot->round;
     int64_t bytes = (int64_t)slot->facts->bytes + (round == NULL ? 0 : round->bytes);
-    if (own != NULL && own->kind == SEAT_MEMBER && own->join == NULL) {
-        const struct member *member = group_member_by_id(slot->facts, own->member);
-        for (int32_t i = 0; i < member->protocols_count; i++) {
-            bytes -= (int64_t)(member->protocols[i].name.len + member->protocols[i].metadata.len);
-        }
-    } else if (own != NULL) {
-        bytes -= own->bytes;
-    }
-    return bytes + join_protocol_bytes(request) > c->limits.group_metadata_bytes_max;
+    int64_t more = join_protocol_bytes(request) - (own == NULL ? 0 : bytes_of(slot, own));
+    return more > 0 && bytes + more > c->limits.group_metadata_bytes_max;
 }
 
 /* Checks 6 to 8; true: answered. */
