@@ -78,6 +78,9 @@ static void look_at_proposed(struct life *life, void *ctx, const struct record *
         const struct group *group = state_group_by_id(state, next->group)->facts;
         for (int32_t i = 0; i < group->members_count; i++) {
             const struct member *member = group->members[i];
+            if (next->members_count == 0 && member->joined_without_id) {
+                continue; /* nobody learned the id of the last one (R3) */
+            }
             if (!is_named(next->members, next->members_count, member->id) &&
                 !is_in_chunk(life, group, next->generation, member->id)) {
                 oracle_check_removal(life, machine, group, member, true);
