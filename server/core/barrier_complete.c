@@ -214,7 +214,9 @@ static struct record_member record_of(const struct seat_view *view)
         return (struct record_member){.id = view->member->id, .is_kept = true};
     }
     uint64_t id = view->member == NULL ? 0 : view->member->id;
-    return join_record(view->seat->join, view->member_id, id);
+    struct record_member record = join_record(view->seat->join, view->member_id, id);
+    record.instance_id = view->instance_id; /* a member's own, also where the request has none */
+    return record;
 }
 
 /* R8: what does not fit into one entry goes ahead in chunks, which apply keeps until the record

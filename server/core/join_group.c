@@ -48,7 +48,6 @@ bool join_keeps_member(const struct call *call, const struct member *member)
     return !member->joined_without_id && join_is_unchanged(request, member) &&
            request->session_timeout_ms == member->session_timeout_ms &&
            join_rebalance_timeout_ms(call) == member->rebalance_timeout_ms &&
-           span_compare(request->group_instance_id, member->instance_id) == 0 &&
            span_compare(call->client_id, member->client_id) == 0 &&
            span_compare(call->client_host, member->client_host) == 0;
 }

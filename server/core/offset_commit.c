@@ -317,9 +317,13 @@ static void commit_done(struct coordinator *c,
         const struct verdict *verdict = &verdicts[first + r];
         struct offset_commit_response_topic *topic =
             &commit->response->topics[commit->record_topics[r]];
-        for (int32_t k = 0; verdict->error != 0 && k < topic->partitions_count; k++) {
+        int16_t error = verdict->error;
+        if (error == KAFKA_UNKNOWN_TOPIC_OR_PARTITION && call->api_version >= 10) {
+            error = KAFKA_UNKNOWN_TOPIC_ID; /* deleted meanwhile */
+        }
+        for (int32_t k = 0; error != KAFKA_NONE && k < topic->partitions_count; k++) {
             if (topic->partitions[k].error_code == ACCEPTED) {
-                topic->partitions[k].error_code = verdict->error;
+                topic->partitions[k].error_code = error;
             }
         }
         if (verdict->error == KAFKA_NONE && !is_accepted) {

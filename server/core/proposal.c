@@ -10,7 +10,7 @@
 
 void proposals_init(struct proposals *proposals)
 {
-    *proposals = (struct proposals){.last = &proposals->first};
+    *proposals = (struct proposals){0};
 }
 
 struct proposal *proposal_make(struct coordinator *c,
@@ -26,8 +26,13 @@ struct proposal *proposal_make(struct coordinator *c,
     proposal->call = call;
     proposal->done = done;
     proposal->deadline_ms = c->now_ms + LIMIT_PROPOSAL_TIMEOUT_MS;
-    *c->proposals.last = proposal;
-    c->proposals.last = &proposal->next;
+    proposal->prev = c->proposals.last;
+    if (proposal->prev != NULL) {
+        proposal->prev->next = proposal;
+    } else {
+        c->proposals.first = proposal;
+    }
+    c->proposals.last = proposal;
     if (c->proposals.due == NULL) {
         c->proposals.due = proposal;
     }
@@ -38,18 +43,24 @@ struct proposal *proposal_make(struct coordinator *c,
     return proposal;
 }
 
-/* Takes the proposal that [link] points to out of the queue. */
-static struct proposal *take(struct proposals *proposals, struct proposal **link)
+/* Takes the proposal out of the queue. */
+static struct proposal *take(struct proposals *proposals, struct proposal *proposal)
 {
-    struct proposal *proposal = *link;
-    *link = proposal->next;
-    if (proposal->next == NULL) {
-        proposals->last = link;
+    if (proposal->prev != NULL) {
+        proposal->prev->next = proposal->next;
+    } else {
+        proposals->first = proposal->next;
+    }
+    if (proposal->next != NULL) {
+        proposal->next->prev = proposal->prev;
+    } else {
+        proposals->last = proposal->prev;
     }
     if (proposals->due == proposal) {
         proposals->due = proposal->next;
     }
     proposal->next = NULL;
+    proposal->prev = NULL;
     return proposal;
 }
 
@@ -79,41 +90,39 @@ void proposals_applied(struct coordinator *c,
                        int count)
 {
     ensure(c->proposals.first != NULL && c->proposals.first->number == number);
-    struct proposal *proposal = take(&c->proposals, &c->proposals.first);
+    struct proposal *proposal = take(&c->proposals, c->proposals.first);
     round_decided(c, proposal);
     proposal->done(c, proposal, verdicts, count);
     free(proposal);
 }
 
-/* Proposal [number] is void, and so are the later ones of the same group's decision: they are still
- * in the queue of effects, behind it. */
-static void void_decision(struct coordinator *c, uint64_t number, uint64_t group, int16_t error)
+/* [first] is void, and so are the later ones of the same group's decision: they are still in the
+ * queue of effects, behind it. */
+static void void_decision(struct coordinator *c, struct proposal *first, int16_t error)
 {
-    struct proposal **link = &c->proposals.first;
-    while (*link != NULL) {
-        struct proposal *proposal = *link;
-        bool is_it = proposal->number == number;
-        bool is_behind = group != 0 && proposal->group == group && proposal->number > number;
-        if (!is_it && !(is_behind && effects_cancel(&c->effects, proposal->number))) {
-            link = &proposal->next;
-            continue;
+    uint64_t group = first->group;
+    for (struct proposal *proposal = first, *next; proposal != NULL; proposal = next) {
+        next = proposal->next;
+        bool is_behind = group != 0 && proposal->group == group;
+        if (proposal == first || (is_behind && effects_cancel(&c->effects, proposal->number))) {
+            take(&c->proposals, proposal);
+            round_decided(c, proposal);
+            give_up(c, proposal, error, true);
+            dispose(proposal);
         }
-        proposal = take(&c->proposals, link);
-        round_decided(c, proposal);
-        give_up(c, proposal, error, true);
-        dispose(proposal);
     }
 }
 
+/* The log refuses what has just been made, so it is near the end however many are in flight. */
 void proposals_refused(struct coordinator *c, uint64_t number, bool full)
 {
     c->counters.proposals_refused++;
-    for (struct proposal *p = c->proposals.first; p != NULL; p = p->next) {
-        if (p->number == number) {
-            void_decision(c, number, p->group,
-                          full ? KAFKA_COORDINATOR_NOT_AVAILABLE : KAFKA_NOT_COORDINATOR);
-            return;
-        }
+    struct proposal *proposal = c->proposals.last;
+    while (proposal != NULL && proposal->number > number) {
+        proposal = proposal->prev;
+    }
+    if (proposal != NULL && proposal->number == number) {
+        void_decision(c, proposal, full ? KAFKA_COORDINATOR_NOT_AVAILABLE : KAFKA_NOT_COORDINATOR);
     }
 }
 
@@ -139,7 +148,7 @@ int64_t proposals_next_deadline(const struct coordinator *c)
 void proposals_drop(struct coordinator *c)
 {
     while (c->proposals.first != NULL) {
-        struct proposal *proposal = take(&c->proposals, &c->proposals.first);
+        struct proposal *proposal = take(&c->proposals, c->proposals.first);
 #if ROSTER_BUG == 14 /* an unknown outcome passes for a refusal */
         if (proposal->call != NULL && proposal->call->api_key == API_OffsetCommit) {
             reply_error(c, proposal->call, KAFKA_ILLEGAL_GENERATION);

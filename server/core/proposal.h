@@ -42,6 +42,7 @@ struct proposal {
     void (*drop)(void *data); /* frees data if done is never called; may be NULL */
     int64_t deadline_ms;      /* R11 */
     struct proposal *next;
+    struct proposal *prev;
 };
 
 /* Emits EFFECT_PROPOSE with [records] (may be empty: a read's marker), parks [call] (may be NULL)
@@ -57,7 +58,7 @@ struct proposal *proposal_make(struct coordinator *c,
 /* The proposals of a coordinator, first made first. */
 struct proposals {
     struct proposal *first;
-    struct proposal **last;
+    struct proposal *last;
     struct proposal *due; /* the first whose time is not up; NULL: none */
 };
 
