@@ -3,7 +3,8 @@
  *   2026-11-30T18:15:02.123Z INFO listening name=PLAINTEXT address=0.0.0.0:9092
  *
  * An event name, then key=value pairs, stable from release to release. A line that cannot be
- * written (a full disk, a closed pipe) is lost and nothing else happens. */
+ * written at once (a full disk, a closed pipe, a pipe whose reader is stuck) is lost and nothing
+ * else happens: a node does not stand still for its log. The next line says how many were lost. */
 #ifndef SERVER_LOG_H
 #define SERVER_LOG_H
 
@@ -36,8 +37,12 @@ struct log_rate {
 void log_limited(struct log_rate *rate, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The decision of log_limited() alone. [*suppressed]: how many were held back before this one. */
-bool log_rate_pass(struct log_rate *rate, int64_t now_ms, uint32_t *suppressed);
+/* The decision of log_limited() alone, for [lines_max] in a window. [*suppressed]: how many were
+ * held back before this one. */
+bool log_rate_pass(struct log_rate *rate, uint32_t lines_max, int64_t now_ms, uint32_t *suppressed);
+
+/* A line that has passed log_rate_pass(). */
+void log_passed(enum log_level level, uint32_t suppressed, const char *line);
 
 /* A client's text for a line: printable ASCII but quotes and blanks, anything else as \xNN, cut
  * after 64 bytes. Returns text->bytes. */

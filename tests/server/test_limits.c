@@ -5,6 +5,7 @@
 
 #include "server/addresses.h"
 #include "server/budget.h"
+#include "server/effect_log.h"
 #include "server/hint.h"
 #include "server/log.h"
 
@@ -108,15 +109,47 @@ Test(log, rate)
     struct log_rate rate = {0};
     uint32_t suppressed;
     for (int i = 0; i < LOG_RATE_LINES; i++) {
-        cr_assert(log_rate_pass(&rate, 1000 + i, &suppressed));
+        cr_assert(log_rate_pass(&rate, LOG_RATE_LINES, 1000 + i, &suppressed));
         cr_assert_eq(suppressed, 0);
     }
-    cr_assert_not(log_rate_pass(&rate, 1010, &suppressed));
-    cr_assert_not(log_rate_pass(&rate, 1000 + LOG_RATE_WINDOW_MS - 1, &suppressed));
-    cr_assert(log_rate_pass(&rate, 1000 + LOG_RATE_WINDOW_MS, &suppressed));
+    cr_assert_not(log_rate_pass(&rate, LOG_RATE_LINES, 1010, &suppressed));
+    int64_t next_ms = 1000 + LOG_RATE_WINDOW_MS;
+    cr_assert_not(log_rate_pass(&rate, LOG_RATE_LINES, next_ms - 1, &suppressed));
+    cr_assert(log_rate_pass(&rate, LOG_RATE_LINES, next_ms, &suppressed));
     cr_assert_eq(suppressed, 2);
-    cr_assert(log_rate_pass(&rate, 1001 + LOG_RATE_WINDOW_MS, &suppressed));
+    cr_assert(log_rate_pass(&rate, LOG_RATE_LINES, next_ms + 1, &suppressed));
     cr_assert_eq(suppressed, 0);
+}
+
+/* How many of [count] such lines pass, all in one window. */
+static int passes(struct effect_log *log, enum effect_level level, const char *line, int count)
+{
+    int passed = 0;
+    for (int i = 0; i < count; i++) {
+        struct effect effect = {.kind = EFFECT_LOG, .level = level, .line = line};
+        uint32_t suppressed;
+        passed += effect_log_pass(log, 1000, &effect, &suppressed);
+    }
+    return passed;
+}
+
+Test(effect_log, rates_by_name_and_kind)
+{
+    static struct effect_log log;
+    uint32_t suppressed;
+    effect_log_init(&log);
+    cr_assert_eq(passes(&log, EFFECT_WARN, "join_refused group=a", LOG_RATE_LINES), LOG_RATE_LINES);
+    cr_assert_eq(passes(&log, EFFECT_WARN, "join_refused group=b", 7), 0, "whatever the group");
+    cr_assert_eq(passes(&log, EFFECT_WARN, "join_refused_more", 1), 1, "another name");
+    cr_assert_eq(passes(&log, EFFECT_WARN, "member_fenced", 1), 1, "a line may be its name alone");
+    cr_assert_eq(passes(&log, EFFECT_INFO, "member_left group=a", EFFECT_LOG_NOTICES + 1),
+                 EFFECT_LOG_NOTICES);
+    /* What is gone must not be gone without a trace. */
+    cr_assert_eq(passes(&log, EFFECT_INFO, "offsets_deleted group=a", 5000), 5000);
+    cr_assert_eq(passes(&log, EFFECT_INFO, "group_deleted group=a", 5000), 5000);
+    struct effect later = {.level = EFFECT_WARN, .line = "join_refused group=c"};
+    cr_assert(effect_log_pass(&log, 1000 + LOG_RATE_WINDOW_MS, &later, &suppressed));
+    cr_assert_eq(suppressed, 7);
 }
 
 Test(log, text_of_clients)
