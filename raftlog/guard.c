@@ -92,7 +92,6 @@ struct barrier {
     struct raft_barrier request;
     struct guard *guard;
     raft_term term;
-    uint64_t number;
 };
 
 static void barrier_done(struct raft_barrier *request, int status)
@@ -100,8 +99,7 @@ static void barrier_done(struct raft_barrier *request, int status)
     struct barrier *barrier = (struct barrier *)request;
     struct guard *guard = barrier->guard;
     /* When leadership is lost this runs while the library's state is neither: do nothing then. */
-    if (status == 0 && barrier->number == guard->barrier_number &&
-        barrier->term == guard->leading_term) {
+    if (status == 0 && barrier->term == guard->leading_term) {
         guard->serving_term = barrier->term;
         guard->events->serving(guard->ctx, barrier->term);
     }
@@ -113,7 +111,7 @@ static void submit_barrier(struct guard *guard)
     struct barrier *barrier = calloc(1, sizeof *barrier);
     ensure(barrier != NULL);
     raft_term term = guard->raft->current_term;
-    *barrier = (struct barrier){.guard = guard, .term = term, .number = ++guard->barrier_number};
+    *barrier = (struct barrier){.guard = guard, .term = term};
     if (raft_barrier(guard->raft, &barrier->request, barrier_done) == 0) {
         guard->barrier_term = term;
     } else { /* e.g. a transfer of an earlier leadership has not timed out: again at each event */
@@ -128,7 +126,6 @@ void guard_poll_step_down(struct guard *guard)
     if (guard->leading_term != 0 &&
         (raft->state != RAFT_LEADER || raft->current_term != guard->leading_term)) {
         guard->leading_term = 0;
-        guard->barrier_number++;
         guard->events->stepped_down(guard->ctx);
     }
 }
@@ -184,13 +181,6 @@ bool guard_is_serving(const struct guard *guard)
         return false;
     }
     return !guard_has(guard, GUARD_BARRIER) || guard->serving_term == guard->raft->current_term;
-}
-
-void guard_renew(struct guard *guard)
-{
-    guard->serving_term = 0;
-    guard->barrier_term = 0;
-    guard_poll(guard);
 }
 
 /* From the network and the clock. */

@@ -103,8 +103,7 @@ struct guard {
     struct guard_held_ack held[GUARD_HELD_ACKS_MAX];
     unsigned held_count;
     raft_term ready_term;       /* an own entry of this term is durable (G2) */
-    raft_term barrier_term;     /* a barrier was accepted in this term ... (G1) */
-    uint64_t barrier_number;    /* ... and is the latest of that many ... */
+    raft_term barrier_term;     /* a barrier was accepted in this term (G1) ... */
     raft_term serving_term;     /* ... and has been committed */
     raft_term leading_term;     /* stepped_up() was told for it and stepped_down() not yet; or 0 */
     raft_id leader_id;          /* as told last */
@@ -149,8 +148,5 @@ void guard_leader_died(struct guard *guard, raft_id id);
 
 /* Leader, and the barrier of this leadership has been committed. */
 bool guard_is_serving(const struct guard *guard);
-
-/* Makes guard_is_serving() false until a fresh barrier has committed (R9). */
-void guard_renew(struct guard *guard);
 
 #endif

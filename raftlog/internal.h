@@ -1,5 +1,5 @@
 /* The parts of a raftlog, for the files that tie them together: open.c (opening and closing),
- * start.c (how it starts), node.c (what peers say), leadership.c (edges, stalls), submission.c,
+ * start.c (how it starts), node.c (what peers say), leadership.c (edges), submission.c,
  * handover.c, disk_space.c. */
 #ifndef RAFTLOG_INTERNAL_H
 #define RAFTLOG_INTERNAL_H
@@ -91,7 +91,6 @@ struct raftlog {
 
     struct submission submission;
     struct handover handover;
-    uint64_t turn_ns; /* when the loop was last seen turning */
     bool is_disk_low;
     bool is_clock_suspect;
     uint64_t elections_won;
@@ -118,8 +117,6 @@ void raftlog_start_votes(uv_timer_t *timer);
 
 /* leadership.c */
 extern const struct guard_events raftlog_guard_events;
-/* Notices that the loop stood still (R9). Called at each turn. */
-void raftlog_leadership_turn(struct raftlog *log);
 
 /* submission.c */
 void raftlog_submit(struct raftlog *log);

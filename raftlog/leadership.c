@@ -1,11 +1,9 @@
-/* What the guard notices, told to the owner; and loops that stood still (R9). */
+/* What the guard notices, told to the owner. */
 #include <inttypes.h>
 #include <sys/random.h>
 
 #include "raftlog/internal.h"
 #include "rpc/ensure.h"
-
-enum { NS_PER_MS = 1000000 };
 
 static void on_fatal(void *ctx, const char *what)
 {
@@ -81,26 +79,3 @@ const struct guard_events raftlog_guard_events = {
     .stepped_down = on_stepped_down,
     .leader = on_leader,
 };
-
-void raftlog_leadership_turn(struct raftlog *log)
-{
-    uint64_t now_ns = uv_hrtime();
-    uint64_t stood_ms = (now_ns - log->turn_ns) / NS_PER_MS;
-    bool is_first = log->turn_ns == 0;
-    log->turn_ns = now_ns;
-    if (is_first || stood_ms <= log->options.election_timeout_ms || !log->is_started ||
-        log->guard.leading_term == 0) {
-        return;
-    }
-    guard_poll(&log->guard);
-    raft_term term = log->guard.leading_term;
-    if (term == 0) {
-        return;
-    }
-    report_log(&log->report, RAFTLOG_WARN, "raftlog_loop_stood ms=%" PRIu64 " term=%llu", stood_ms,
-               term);
-    on_stepped_down(log);
-    log->fsm.session = new_session();
-    log->report.events->winning(log->report.ctx, term);
-    guard_renew(&log->guard);
-}

@@ -160,7 +160,6 @@ static void on_turn(struct raftlog *log)
     if (log->is_closing || close_if_asked(log)) {
         return;
     }
-    raftlog_leadership_turn(log);
     raftlog_handover_turn(log);
     raftlog_submit(log);
 }

@@ -3,7 +3,9 @@
  * lines. After each input the effects are drained, before the next input.
  *
  * It also is the coordinator's clock (the loop's, read once per turn) and its one timer, and it
- * notices when the process stood still for longer than an election timeout (R9). */
+ * notices when the process stood still for longer than an election timeout (R9). That is the one
+ * place where it is noticed: what has been committed stays true however late it is answered, and a
+ * proposal from before the gap is applied as ours only if no other node led meanwhile. */
 #ifndef SERVER_DRIVER_H
 #define SERVER_DRIVER_H
 
@@ -17,6 +19,7 @@
 #include "server/alarm.h"
 #include "server/core/call.h"
 #include "server/core/limits.h"
+#include "server/effect_log.h"
 
 struct coordinator;
 struct state;
@@ -29,15 +32,15 @@ struct driver {
     uint64_t node_id;
     uint64_t leader_id; /* as the log knows; 0: nobody */
     int64_t election_timeout_ms;
-    int64_t turn_ms;  /* when the loop was last seen running */
+    int64_t turn_ms;  /* when the loop was last seen running, by the monotonic clock itself */
     bool is_draining; /* between an input and the end of its effects */
+    struct effect_log effect_log;
     struct alarm alarm;
     struct raftlog_events events;
 
     void (*closed)(void *ctx); /* of driver_close_log() */
     void *closed_ctx;
 
-    uint64_t suspensions; /* times the process stood still while it led */
     uint64_t proposals_oversized;
 };
 

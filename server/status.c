@@ -88,7 +88,6 @@ void status_log(struct server *server)
     add(&line, "queued_bytes", conns->budget.used);
     add(&line, "queued_bytes_peak", conns->budget.peak);
     add(&line, "longest_turn_ms", (uint64_t)server->longest_turn_ms);
-    add(&line, "stood_still", server->driver.suspensions);
     add_counters(&line, server);
     log_event(LOG_LEVEL_INFO, "status role=%s%s", role_of(server), line.text);
     server->longest_turn_ms = 0;
