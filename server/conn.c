@@ -123,7 +123,7 @@ static bool is_paused(struct conn *conn)
 bool conn_may_read(struct conn *conn)
 {
     struct conns *conns = conn->conns;
-    if (conn->is_closed || conn->is_ending || is_paused(conn)) {
+    if (conn->is_closed || conn->is_ending || conn->is_crowded || is_paused(conn)) {
         return false;
     }
     return conn->pending < conns->limits.pipeline_max &&
@@ -200,7 +200,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer);
 static void count_stop(const struct conn *conn)
 {
     struct conns *conns = conn->conns;
-    if (conn->is_ending || conn->is_paused) {
+    if (conn->is_ending || conn->is_crowded || conn->is_paused) {
         return;
     }
     if (conn->unsent >= conns->limits.unsent_bytes_max) {
@@ -299,8 +299,22 @@ static void on_written(uv_write_t *write, int status)
     conn_mark_dirty(conn);
 }
 
+static void close_crowded(struct conn *conn)
+{
+    struct conns *conns = conn->conns;
+    conns->counters.limit_budget_closed++;
+    log_limited(&conns->rates.limit_budget_closed, LOG_LEVEL_WARN,
+                "limit key=queued.max.bytes effect=closed client=%s used=%zu", conn->client_host,
+                conns->budget.used);
+    conn_close(conn);
+}
+
 void conn_flush(struct conn *conn)
 {
+    if (conn->is_crowded) {
+        close_crowded(conn);
+        return;
+    }
     ssize_t sent =
         outbox_flush(&conn->outbox, &conn->conns->outbufs, (uv_stream_t *)&conn->tcp, on_written);
     if (sent < 0) {

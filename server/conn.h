@@ -48,6 +48,7 @@ struct conn {
     bool is_dirty;
     bool is_refusing; /* a request was refused, and waits for those before it */
     bool is_ending;   /* closed once its replies have left */
+    bool is_crowded;  /* there was no room for a reply: closed at the end of the turn */
     bool is_closed;
 };
 

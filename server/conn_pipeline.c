@@ -107,6 +107,19 @@ static void after_reply(struct conn *conn)
     }
 }
 
+/* Far over the budget a large reply is not kept: its connection ends. Here others may be in the
+ * middle of their work, so it does at the end of the turn, but the memory is given back at once. */
+static void crowd_out(struct conn *conn, size_t bytes)
+{
+    struct conns *conns = conn->conns;
+    if (bytes > BUDGET_ALLOWANCE_BYTES && budget_is_far_over(&conns->budget)) {
+        size_t dropped = outbox_drop(&conn->outbox, &conns->outbufs);
+        conn->unsent -= dropped;
+        conn_give_bytes(conn, dropped);
+        conn->is_crowded = true;
+    }
+}
+
 void conn_reply(struct request *request, const void *response)
 {
     struct conn *conn = request->conn;
@@ -123,7 +136,9 @@ void conn_reply(struct request *request, const void *response)
     struct buf *out = outbox_buf(&conn->outbox, &conn->conns->outbufs);
     size_t before = out->len;
     encode(request, response, out);
-    add_unsent(conn, out->len - before);
+    size_t bytes = out->len - before;
+    add_unsent(conn, bytes);
+    crowd_out(conn, bytes);
     pop(conn);
     send_done(conn);
     after_reply(conn);
@@ -195,8 +210,8 @@ void conn_release(struct request *request)
 static bool may_start(struct conn *conn)
 {
     const struct request *next = conn->todo;
-    if (next == NULL || conn->is_closed || conn->is_ending || conn->is_refusing ||
-        conn->unsent >= conn->conns->limits.unsent_bytes_max) {
+    if (next == NULL || conn->is_closed || conn->is_ending || conn->is_crowded ||
+        conn->is_refusing || conn->unsent >= conn->conns->limits.unsent_bytes_max) {
         return false;
     }
     return conn->first == next || (request_peek_key(conn->first) == API_OffsetCommit &&

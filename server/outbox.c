@@ -66,6 +66,14 @@ void outbox_close(struct outbox *outbox, struct outbox_pool *pool)
     outbox_init(outbox);
 }
 
+size_t outbox_drop(struct outbox *outbox, struct outbox_pool *pool)
+{
+    size_t len = outbox->filling == NULL ? 0 : outbox->filling->bytes.len;
+    outbox_pool_give(pool, outbox->filling);
+    outbox->filling = NULL;
+    return len;
+}
+
 struct buf *outbox_buf(struct outbox *outbox, struct outbox_pool *pool)
 {
     if (outbox->filling == NULL) {

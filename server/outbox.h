@@ -43,6 +43,9 @@ void outbox_init(struct outbox *outbox);
 /* Gives back what is filled; what libuv has comes back by its callback. */
 void outbox_close(struct outbox *outbox, struct outbox_pool *pool);
 
+/* Gives back what is filled, and says how many bytes that were. */
+size_t outbox_drop(struct outbox *outbox, struct outbox_pool *pool);
+
 /* Where the next reply is to be appended. */
 struct buf *outbox_buf(struct outbox *outbox, struct outbox_pool *pool);
 

@@ -69,7 +69,8 @@ void coordinator_winning(struct coordinator *c, uint64_t term, int64_t now_ms);
  * evaluates R1 for every group, in slices (coordinator_next_deadline() asks for the next one). */
 void coordinator_elected(struct coordinator *c, uint64_t term, int64_t now_ms);
 /* R9: this process stood still for longer than an election timeout. No session expires because of
- * the gap, nothing is answered until a fresh proposal of ours has been applied. */
+ * the gap, nothing is answered until a fresh proposal of ours has been applied. Nothing while
+ * FOLLOWING. */
 void coordinator_suspended(struct coordinator *c, int64_t now_ms);
 /* Not the leader any more: answers every parked call, drops the rounds. */
 void coordinator_deposed(struct coordinator *c, int64_t now_ms);
@@ -151,6 +152,7 @@ void coordinator_check(const struct coordinator *c);
     X(limit_partitions, "requests refused: coordinator.max.partitions")             \
     X(limit_offsets, "commits refused: coordinator.max.offsets")                    \
     X(limit_offset_metadata, "commits refused: offset.metadata.max.bytes")          \
+    X(limit_reply_bytes, "reads refused: the reply would be too large")             \
     X(limit_waiting_calls, "calls refused: too many wait for one group")            \
     X(limit_unsettled_calls, "calls refused: too many wait for the barrier")
 

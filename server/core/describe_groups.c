@@ -14,6 +14,9 @@
 /* Kafka's bits for READ (3), DELETE (6) and DESCRIBE (8): there are no ACLs that deny any. */
 enum { OPERATIONS_OF_A_GROUP = 1 << 3 | 1 << 6 | 1 << 8 };
 
+/* About what they take in the reply, texts apart. */
+enum { GROUP_BYTES = 64, MEMBER_BYTES = 64 };
+
 struct span describe_groups_state(enum group_phase phase)
 {
     static const char *const names[] = {
@@ -61,6 +64,26 @@ static void fill_group(struct call *call,
     }
 }
 
+/* About what it takes in the reply. */
+static int64_t bytes_of(const struct describe_groups_response_group *out)
+{
+    int64_t bytes = GROUP_BYTES;
+    for (int32_t i = 0; i < out->members_count; i++) {
+        const struct describe_groups_response_member *member = &out->members[i];
+        bytes += MEMBER_BYTES + (int64_t)member->member_id.len + (int64_t)member->client_id.len +
+                 (int64_t)member->member_metadata.len + (int64_t)member->member_assignment.len;
+    }
+    return bytes;
+}
+
+static void fill_refused(struct call *call, struct describe_groups_response_group *out)
+{
+    out->error_code = KAFKA_INVALID_REQUEST;
+    if (call->api_version >= 6) {
+        out->error_message = reply_text(call, "The reply is too large; ask for fewer groups.");
+    }
+}
+
 static void fill_missing(struct call *call,
                          struct span name,
                          struct describe_groups_response_group *out)
@@ -69,6 +92,23 @@ static void fill_missing(struct call *call,
     if (call->api_version >= 6) {
         out->error_code = KAFKA_GROUP_ID_NOT_FOUND;
         out->error_message = reply_text(call, "Group %.*s not found.", REPLY_SPAN(name));
+    }
+}
+
+static void fill_asked(struct coordinator *c,
+                       struct call *call,
+                       struct span name,
+                       struct describe_groups_response_group *out)
+{
+    const struct describe_groups_request *request = call->request;
+    const struct group_slot *slot = state_group(c->state, name);
+    if (slot == NULL) {
+        fill_missing(call, name, out);
+    } else {
+        fill_group(call, slot, out);
+    }
+    if (request->include_authorized_operations) {
+        out->authorized_operations = OPERATIONS_OF_A_GROUP;
     }
 }
 
@@ -88,18 +128,22 @@ static void describe_done(struct coordinator *c,
     response->groups_count = request->groups_count;
     response->groups =
         reply_elements(call, describe_groups_response_group_schema(), request->groups_count);
+    int64_t bytes = 0;
+    int32_t refused = 0;
     for (int32_t i = 0; i < request->groups_count; i++) {
         struct describe_groups_response_group *out = &response->groups[i];
-        const struct group_slot *slot = state_group(c->state, request->groups[i]);
         out->group_id = request->groups[i];
-        if (slot == NULL) {
-            fill_missing(call, request->groups[i], out);
+        if (bytes > LIMIT_REPLY_BYTES) {
+            fill_refused(call, out);
+            refused++;
         } else {
-            fill_group(call, slot, out);
+            fill_asked(c, call, request->groups[i], out);
+            bytes += bytes_of(out);
         }
-        if (request->include_authorized_operations) {
-            out->authorized_operations = OPERATIONS_OF_A_GROUP;
-        }
+    }
+    if (refused > 0) {
+        c->counters.limit_reply_bytes++;
+        reply_log_refused(c, call, "DescribeGroups");
     }
     coordinator_reply(c, call, response);
 }

@@ -23,6 +23,9 @@ enum {
     LIMIT_SLICE_GROUPS = 2000,        /* groups looked at per turn by takeover and sweep */
     LIMIT_MEMBER_BYTES = 768 << 10,   /* one member's protocols, one assignment: they must fit into an
                                        * entry. Joins: 81; SyncGroup: -1 */
+    LIMIT_REPLY_BYTES = 64 << 20,     /* about, of one read: what exists may be asked for again and again
+                                       * in one request. OffsetFetch: INVALID_REQUEST; DescribeGroups:
+                                       * the same for the groups behind it */
     LIMIT_PENDING_MEMBERS = 10000,    /* per group, ids handed out and not used; more: 81 */
     LIMIT_SLICE_MEMBERS = 20000,      /* armed per turn by takeover */
     LIMIT_DEADLINES = 10000,          /* looked at per tick */

@@ -28,6 +28,14 @@ void *reply_elements(struct call *call, const struct kafka_schema *schema, int32
     return elements;
 }
 
+void reply_log_refused(struct coordinator *c, const struct call *call, const char *api)
+{
+    effects_log(&c->effects, EFFECT_WARN,
+                "reply_refused api=%s limit_bytes=%d client_id=%s host=%s", api, LIMIT_REPLY_BYTES,
+                effect_text(&c->effects, call->client_id),
+                effect_text(&c->effects, call->client_host));
+}
+
 struct span reply_text(struct call *call, const char *format, ...)
 {
     char *text = arena_alloc(call->arena, TEXT_BYTES + 1);

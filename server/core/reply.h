@@ -6,11 +6,16 @@
 #include "rpc/schema.h"
 #include "server/core/call.h"
 
+struct coordinator;
+
 /* A response struct with the defaults of its table; it lives as long as the call. */
 void *reply_new(struct call *call, const struct kafka_schema *schema);
 
 /* [count] elements of an array, each with its defaults. */
 void *reply_elements(struct call *call, const struct kafka_schema *schema, int32_t count);
+
+/* The log line about a read whose reply would pass LIMIT_REPLY_BYTES. */
+void reply_log_refused(struct coordinator *c, const struct call *call, const char *api);
 
 /* Text for an ErrorMessage field, in the call's arena; cut at 500 bytes. */
 struct span reply_text(struct call *call, const char *format, ...)

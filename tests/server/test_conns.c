@@ -525,6 +525,42 @@ Test(conns, budget_is_far_exceeded)
     end();
 }
 
+/* Large replies that become ready in one turn, when nothing can be sent or closed yet. */
+Test(conns, budget_of_replies_of_one_turn)
+{
+    enum { CLIENTS = 12 };
+    int fds[CLIENTS];
+    limits.queued_bytes_max = 200000;
+    begin();
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = dial();
+        struct buf bytes = BUF_EMPTY;
+        put_request(&bytes, API_Metadata, 2, i);
+        send_all(fds[i], &bytes);
+        buf_close(&bytes);
+        turn();
+    }
+    cr_assert_eq(started, CLIENTS);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        answer(i);
+        cr_assert_not(budget_is_far_over(&conns.budget));
+    }
+    turn();
+    int served = 0;
+    int closed = 0;
+    for (int i = 0; i < CLIENTS; i++) {
+        int32_t id = next_reply(fds[i]);
+        served += id == i;
+        closed += id == -2;
+    }
+    cr_assert_eq(served + closed, CLIENTS);
+    cr_assert_geq(served, 6);
+    cr_assert_gt(closed, 0);
+    cr_assert_eq(conns.counters.limit_budget_closed, (uint64_t)closed);
+    cr_assert_eq(conns.budget.used, 0);
+    end();
+}
+
 Test(conns, budget_wakes_those_that_waited)
 {
     limits.queued_bytes_max = 300000;
