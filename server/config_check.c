@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "server/config.h"
+#include "server/core/node.h"
 
 /* What a line about one item of a list begins with. */
 #define ITEM(key, item) key, (int)((item).len > 100 ? 100 : (item).len), (const char *)(item).data
@@ -185,9 +186,13 @@ static void advertise_itself(struct config *config, size_t i, struct buf *errors
     if (!endpoint_is_any(&to->at)) {
         return;
     }
-    if (gethostname(to->at.host, sizeof to->at.host) != 0) {
-        config_error(errors, "advertised.listeners: the machine's name is unknown (%s); set it",
-                     strerror(errno));
+    errno = 0;
+    if (gethostname(to->at.host, sizeof to->at.host) != 0 || to->at.host[0] == '\0') {
+        config_error(
+            errors,
+            "advertised.listeners: the machine has no name to be told to clients (%s); set "
+            "this key",
+            strerror(errno));
     }
     to->at.host[sizeof to->at.host - 1] = '\0';
 }
@@ -247,9 +252,9 @@ static void check_relations(const struct config *config, struct buf *errors)
         config_error(errors,
                      "group.min.session.timeout.ms: more than group.max.session.timeout.ms");
     }
-    if (config->heartbeat_ms >= config->election_timeout_ms) {
-        config_error(errors,
-                     "raft.heartbeat.interval.ms: must be less than raft.election.timeout.ms");
+    if (2 * config->heartbeat_ms > config->election_timeout_ms) {
+        config_error(
+            errors, "raft.heartbeat.interval.ms: must be at most half of raft.election.timeout.ms");
     }
     if (config->queued_bytes_max < config->request_bytes_max) {
         config_error(errors,
@@ -258,6 +263,9 @@ static void check_relations(const struct config *config, struct buf *errors)
     }
     if (config->member_metadata_bytes_max > config->group_metadata_bytes_max) {
         config_error(errors, "group.max.member.metadata.bytes: more than group.max.metadata.bytes");
+    }
+    if (strlen(config->broker_rack) > NODE_NAME_BYTES_MAX) {
+        config_error(errors, "broker.rack: longer than %d bytes", NODE_NAME_BYTES_MAX);
     }
     if (config->data_dir[0] == '\0') {
         config_error(errors, "data.dir: empty");

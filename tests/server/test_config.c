@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "server/config.h"
+#include "server/core/node.h"
 
 static struct config config;
 static struct buf errors;
@@ -242,12 +243,15 @@ static void assert_refused(const char *text, const char *message)
 Test(config, relations)
 {
     assert_refused("group.min.session.timeout.ms=1199\n", "is less than four times");
-    assert_refused("raft.heartbeat.interval.ms=300\n",
-                   "raft.heartbeat.interval.ms: must be less than raft.election.timeout.ms");
+    assert_refused("raft.heartbeat.interval.ms=151\n",
+                   "raft.heartbeat.interval.ms: must be at most half of raft.election.timeout.ms");
     assert_refused("group.max.session.timeout.ms=5999\n", "more than group.max.session.timeout.ms");
     assert_refused("queued.max.bytes=104857599\n", "queued.max.bytes: less than");
-    assert_refused("group.max.metadata.bytes=1048575\n", "group.max.member.metadata.bytes: more");
+    assert_refused("group.max.metadata.bytes=786431\n", "group.max.member.metadata.bytes: more");
     assert_refused("data.dir=\n", "data.dir: empty");
+    char rack[NODE_NAME_BYTES_MAX + 32] = "broker.rack=";
+    memset(rack + strlen(rack), 'r', NODE_NAME_BYTES_MAX + 1);
+    assert_refused(rack, "broker.rack: longer than 255 bytes");
     assert_refused("cluster.id=\n", "cluster.id: 1 to 100 letters");
     assert_refused("cluster.id=a b\n", "cluster.id: 1 to 100 letters");
     assert_refused("log.level=loud\n", "log.level: \"loud\": must be debug, info, warn or error");
@@ -256,8 +260,13 @@ Test(config, relations)
 Test(config, relations_at_their_ends)
 {
     load(
-        "group.min.session.timeout.ms=1200\nraft.heartbeat.interval.ms=299\n"
+        "group.min.session.timeout.ms=1200\nraft.heartbeat.interval.ms=150\n"
         "queued.max.bytes=104857600\n");
+    config_check(&config, &errors);
+    assert_silent();
+    char rack[NODE_NAME_BYTES_MAX + 32] = "broker.rack=";
+    memset(rack + strlen(rack), 'r', NODE_NAME_BYTES_MAX);
+    load(rack);
     config_check(&config, &errors);
     assert_silent();
 }
