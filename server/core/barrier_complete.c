@@ -305,8 +305,35 @@ static bool wait_for_static(struct coordinator *c, struct round *round, struct l
     return true;
 }
 
+/* Static members who are not here were not counted when others joined (join_group.c), but they keep
+ * their places: the last who are new do not get in. So a group becomes larger than group.max.size
+ * only where that is lowered. */
+static void dismiss_excess(struct coordinator *c, struct round *round)
+{
+    int32_t count;
+    struct seat_view *views = barrier_views(c, round, &count);
+    int64_t kept = 0;
+    for (int32_t i = 0; i < count; i++) {
+        kept += is_kept(&views[i]);
+    }
+    for (int32_t i = count - 1; i >= 0 && kept > c->limits.group_size_max; i--) {
+        if (views[i].member != NULL) {
+            return; /* candidates come last */
+        }
+        kept--;
+        c->counters.limit_group_size++;
+        effects_log(&c->effects, EFFECT_WARN,
+                    "join_refused group=%s limit=group.max.size client_id=%s",
+                    effect_text(&c->effects, round->slot->facts->name),
+                    effect_text(&c->effects, views[i].seat->join->client_id));
+        join_refuse(c, seat_take_join(views[i].seat), KAFKA_GROUP_MAX_SIZE_REACHED, SPAN_EMPTY);
+        seat_reject(c, views[i].seat, KAFKA_GROUP_MAX_SIZE_REACHED, CAUSE_SIZE);
+    }
+}
+
 void barrier_complete(struct coordinator *c, struct round *round)
 {
+    dismiss_excess(c, round);
     struct lineup lineup = line_up(c, round);
     if (!wait_for_static(c, round, &lineup)) {
         propose(c, round, &lineup);
