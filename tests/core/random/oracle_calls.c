@@ -172,8 +172,7 @@ static void check_error(struct life *life,
             is_wrong = member != NULL && caller.generation == group->generation;
             break;
         case KAFKA_FENCED_INSTANCE_ID:
-            is_wrong = span_is_null(caller.instance_id) ||
-                       (member != NULL && !span_is_null(member->instance_id));
+            is_wrong = member != NULL;
             break;
         case KAFKA_MEMBER_ID_REQUIRED:
             is_wrong = caller.member_id.len > 0 || message->call.api_version < 4;
