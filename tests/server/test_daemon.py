@@ -234,6 +234,56 @@ class Signals(NodeTest):
             raw.put(heartbeat_v1(1))
             self.assertEqual(len(raw.frame()), 10)
 
+    def test_a_log_that_nobody_reads(self):
+        """A pipe that is full loses lines; the node does not wait for its reader."""
+        node = self.make()
+        reader, writer = os.pipe()
+        with open(reader, "rb", buffering=0) as log, subprocess.Popen(
+                node.arguments(), stdin=subprocess.DEVNULL, stderr=writer) as process:
+            os.close(writer)
+            node.process = process
+            got = b""
+            while b" leading term=" not in got:
+                got += log.read(4096)
+            with node.dial() as raw:
+                for i in range(100):  # 2 to 3 KB each, and a pipe holds 64
+                    process.send_signal(signal.SIGUSR1)
+                    raw.put(heartbeat_v1(i))
+                    self.assertEqual(len(raw.frame()), 10)
+                os.set_blocking(reader, False)
+                while log.read(65536):
+                    pass
+                os.set_blocking(reader, True)
+                process.send_signal(signal.SIGHUP)
+                raw.put(heartbeat_v1(1))
+                self.assertEqual(len(raw.frame()), 10)
+            process.send_signal(signal.SIGTERM)
+            got = log.read(65536)
+            while more := log.read(65536):
+                got += more
+            self.assertEqual(process.wait(10), 0)
+        self.assertRegex(got, rb"ignored signal=HUP .* lost=[0-9]+\n")
+        self.assertIn(b"INFO stopped\n", got)
+
+    def test_term_while_it_waits_for_its_peers(self):
+        """The first start of a node whose peers cannot be found: it answers, and ends when told to."""
+        secret = pathlib.Path(self.directory) / "secret"
+        secret.write_text("x" * 32, encoding="ascii")
+        secret.chmod(0o600)
+        node = self.make(peer_secret_file=secret)
+        node.settings["cluster.nodes"] += ",2@no-such-host.invalid:9093,3@127.0.0.1:1"
+        with open(node.log_path, "ab") as log:
+            node.process = subprocess.Popen(node.arguments(), stdin=subprocess.DEVNULL, stderr=log)
+        node.wait_for("raftlog_peer_unreachable node=2 host=no-such-host.invalid")
+        node.wait_for("raftlog_peer_unreachable node=3 host=127.0.0.1")
+        with node.dial() as raw:
+            raw.put(heartbeat_v1(1))
+            self.assertEqual(raw.frame()[-2:], struct.pack(">h", 15))
+            node.process.send_signal(signal.SIGTERM)
+            self.assertTrue(raw.is_closed())
+        self.assertEqual(node.process.wait(10), 0)
+        self.assertLess(node.text().count("raftlog_peer_unreachable"), 10)
+
     def test_standing_still(self):
         """R9: a node that was stopped serves again only behind a new barrier."""
         node = self.start()
