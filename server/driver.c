@@ -17,9 +17,13 @@ static void propose(struct driver *driver, const struct effect *effect, int64_t 
         driver->log == NULL ? RAFTLOG_NOT_LEADER
                             : raftlog_propose(driver->log, effect->number, effect->records);
     if (refused == RAFTLOG_TOO_LARGE) {
-        driver->proposals_oversized++;
-        log_event(LOG_LEVEL_ERROR, "proposal_too_large number=%llu bytes=%zu",
-                  (unsigned long long)effect->number, effect->records.len);
+        log_limited(&driver->refusals, LOG_LEVEL_ERROR, "proposal_too_large number=%llu bytes=%zu",
+                    (unsigned long long)effect->number, effect->records.len);
+    } else if (refused == RAFTLOG_FULL) {
+        log_limited(&driver->refusals, LOG_LEVEL_WARN,
+                    "proposal_refused limit=raft.queue.max.bytes bytes=%zu "
+                    "reason=\"the log is slow, or its disk nearly full\"",
+                    effect->records.len);
     }
     if (refused != RAFTLOG_OK) {
         coordinator_refused(driver->coordinator, effect->number, refused != RAFTLOG_NOT_LEADER,

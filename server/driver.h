@@ -38,10 +38,10 @@ struct driver {
     struct alarm alarm;
     struct raftlog_events events;
 
+    struct log_rate refusals; /* of the log's */
+
     void (*closed)(void *ctx); /* of driver_close_log() */
     void *closed_ctx;
-
-    uint64_t proposals_oversized;
 };
 
 void driver_init(struct driver *driver,

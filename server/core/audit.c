@@ -76,6 +76,7 @@ void audit_propose(struct coordinator *c,
                    proposal_fn *done)
 {
     if (records->len > LIMIT_PROPOSAL_BYTES) {
+        c->counters.limit_proposal_bytes++;
         buf_close(records);
         audit_free(audit);
         reply_error(c, call, KAFKA_INVALID_REQUEST);

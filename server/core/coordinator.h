@@ -152,6 +152,7 @@ void coordinator_check(const struct coordinator *c);
     X(limit_partitions, "requests refused: coordinator.max.partitions")             \
     X(limit_offsets, "commits refused: coordinator.max.offsets")                    \
     X(limit_offset_metadata, "commits refused: offset.metadata.max.bytes")          \
+    X(limit_proposal_bytes, "requests refused: too much for one entry of the log")  \
     X(limit_reply_bytes, "reads refused: the reply would be too large")             \
     X(limit_waiting_calls, "calls refused: too many wait for one group")            \
     X(limit_unsettled_calls, "calls refused: too many wait for the barrier")

@@ -149,6 +149,10 @@ void join_missing_group(struct coordinator *c, struct call *call)
     }
     if (state_totals(c->state)->groups >= (uint64_t)c->limits.groups_max) {
         c->counters.limit_groups++;
+        effects_log(&c->effects, EFFECT_WARN,
+                    "join_refused group=%s limit=coordinator.max.groups client_id=%s",
+                    effect_text(&c->effects, request->group_id),
+                    effect_text(&c->effects, call->client_id));
         reply_error(c, call, KAFKA_POLICY_VIOLATION);
         return;
     }

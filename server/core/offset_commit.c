@@ -161,6 +161,14 @@ static int16_t check_group(struct coordinator *c,
                                                                : KAFKA_NONE;
 }
 
+static void log_refused(struct coordinator *c, const struct call *call, const char *limit)
+{
+    const struct offset_commit_request *request = call->request;
+    effects_log(&c->effects, EFFECT_WARN, "commit_refused group=%s limit=%s client_id=%s",
+                effect_text(&c->effects, request->group_id), limit,
+                effect_text(&c->effects, call->client_id));
+}
+
 static int16_t check_missing_group(struct coordinator *c, const struct call *call)
 {
     const struct offset_commit_request *request = call->request;
@@ -169,6 +177,7 @@ static int16_t check_missing_group(struct coordinator *c, const struct call *cal
     }
     if (state_totals(c->state)->groups >= (uint64_t)c->limits.groups_max) {
         c->counters.limit_groups++;
+        log_refused(c, call, "coordinator.max.groups");
         return KAFKA_POLICY_VIOLATION;
     }
     return KAFKA_NONE;
@@ -261,10 +270,12 @@ static int16_t put_records(struct coordinator *c,
     }
     c->counters.limit_offset_metadata += (uint64_t)commit->too_large;
     if (records->len > LIMIT_PROPOSAL_BYTES) {
+        c->counters.limit_proposal_bytes++;
         return KAFKA_INVALID_COMMIT_OFFSET_SIZE;
     }
     if (added > 0 && (int64_t)state_totals(c->state)->offsets + added > c->limits.offsets_max) {
         c->counters.limit_offsets++;
+        log_refused(c, call, "coordinator.max.offsets");
         return KAFKA_POLICY_VIOLATION;
     }
     return KAFKA_NONE;
