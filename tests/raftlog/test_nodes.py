@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -121,6 +122,31 @@ class NodesTest(unittest.TestCase):
             nodes.wait_leader()
             nodes.wait_equal(count=3)
             self.assertEqual(nodes[others[0]].ids(), [7])
+            self.check_logs(nodes, 3)
+
+    def test_two_emptied_disks_wait_for_the_operator(self):
+        """They wait for each other until one is given a copy of what survived (startup.h)."""
+        with Nodes(BINARY, 3, PEER_PORT) as nodes:
+            nodes.start()
+            nodes.wait_leader().ask("propose 7", "proposed 0")
+            wait_until(lambda: [n.status()["count"] for n in nodes.alive()] == [1, 1, 1], "it everywhere")
+            for number in (1, 2, 3):
+                nodes[number].kill()
+            nodes[2].wipe()
+            nodes[3].wipe()
+            nodes.start()
+            time.sleep(2)
+            self.assertFalse(any(node.status()["elected"] for node in nodes.alive()))
+            self.assertIn("raftlog_waiting", nodes[2].log())
+            for number in (1, 2, 3):
+                nodes[number].kill()
+            nodes[2].wipe()
+            shutil.copytree(nodes[1].data, nodes[2].data)
+            os.unlink(os.path.join(nodes[2].data, "identity"))
+            nodes.start()
+            nodes.wait_leader().ask("propose 8", "proposed 0")
+            wait_until(lambda: "raftlog_rejoined" in nodes[3].log(), "the rejoin of the third")
+            wait_until(lambda: nodes[3].ids() == [7, 8], "all of it on the third")
             self.check_logs(nodes, 3)
 
     def test_slow_start_bootstraps_once(self):
