@@ -22,8 +22,14 @@ void raftlog_disk_space_second(struct raftlog *log)
 {
     struct statvfs found;
     if (statvfs(log->data.raft_dir, &found) != 0) {
-        report_log(&log->report, RAFTLOG_WARN, "raftlog_disk_unknown dir=%s error='%s'",
-                   log->data.raft_dir, strerror(errno));
+        int error = errno;
+        uint64_t suppressed = 0;
+        if (report_limit_allows(&log->disk_unknown, uv_now(log->loop), RAFTLOG_WAIT_LOG_MS,
+                                &suppressed)) {
+            report_log(&log->report, RAFTLOG_WARN,
+                       "raftlog_disk_unknown dir=%s error='%s' more_before=%" PRIu64,
+                       log->data.raft_dir, strerror(error), suppressed);
+        }
         return;
     }
     uint64_t free_bytes = (uint64_t)found.f_bavail * found.f_frsize;

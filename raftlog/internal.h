@@ -92,6 +92,7 @@ struct raftlog {
     struct submission submission;
     struct handover handover;
     bool is_disk_low;
+    struct report_limit disk_unknown; /* log lines */
     bool is_clock_suspect;
     uint64_t elections_won;
     uint64_t peers_refused;

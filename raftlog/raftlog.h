@@ -81,8 +81,10 @@ struct raftlog_events {
     void (*winning)(void *ctx, uint64_t term);
     /* The barrier committed, so all of the log is applied: serve. */
     void (*elected)(void *ctx, uint64_t term);
-    /* After winning() or elected(): not the leader any more. Every proposal that was not applied
-     * by now has an unknown outcome; none of them will be reported as own again. */
+    /* After winning() or elected(): not the leader any more. A process that stood still may go on
+     * for a moment as the leader that it was; what it proposes then is not applied as its own.
+     * Every proposal that was not applied by now has an unknown outcome; none of them will be
+     * reported as own again. */
     void (*deposed)(void *ctx);
     /* Who leads, as far as this node knows; 0: nobody known. Also told on the leader itself. */
     void (*leader)(void *ctx, uint64_t node_id);

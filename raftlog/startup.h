@@ -11,9 +11,9 @@
  * only then may a bare disk be taken for a new one. An unreachable node means waiting.
  *
  * Several nodes without a memory wait for each other for ever: only an operator can say that what
- * remains is to be taken for the truth. With all nodes stopped, he gives each of them but one a copy of
- * the directory with the longest log, without the file "identity" (docs/OPERATING.md); the last one
- * rejoins by itself.
+ * remains is to be taken for the truth. With all nodes stopped, he gives each of them but one a
+ * copy of the directory with the longest log, without the file "identity" (docs/OPERATING.md); the
+ * last one rejoins by itself.
  *
  * Pure: no clock, no I/O. */
 #ifndef RAFTLOG_STARTUP_H

@@ -129,7 +129,8 @@ class NodesTest(unittest.TestCase):
         with Nodes(BINARY, 3, PEER_PORT) as nodes:
             nodes.start()
             nodes.wait_leader().ask("propose 7", "proposed 0")
-            wait_until(lambda: [n.status()["count"] for n in nodes.alive()] == [1, 1, 1], "it everywhere")
+            wait_until(lambda: [n.status()["count"] for n in nodes.alive()] == [1, 1, 1],
+                       "it on all nodes")
             for number in (1, 2, 3):
                 nodes[number].kill()
             nodes[2].wipe()
