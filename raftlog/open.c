@@ -153,11 +153,11 @@ static bool init_library(struct raftlog *log, char *message, size_t len)
 
 /* The loop. */
 
-static bool close_if_asked(struct raftlog *log);
+static void close_if_asked(struct raftlog *log);
 
 static void on_turn(struct raftlog *log)
 {
-    if (log->is_closing || close_if_asked(log)) {
+    if (log->is_closing) {
         return;
     }
     raftlog_handover_turn(log);
@@ -166,7 +166,9 @@ static void on_turn(struct raftlog *log)
 
 static void on_check(uv_check_t *check)
 {
-    on_turn(check->data);
+    struct raftlog *log = check->data;
+    close_if_asked(log);
+    on_turn(log);
 }
 
 static void on_prepare(uv_prepare_t *prepare)
@@ -281,21 +283,24 @@ static void begin_close(struct raftlog *log, void (*closed)(void *ctx))
     came_back(log);
 }
 
-/* False: not yet, or long since. */
-static bool close_if_asked(struct raftlog *log)
+/* Called between the loop's polling and its closing of handles, nowhere else. The library gives its
+ * open segment to a thread, to be finalized, and closes its handles; when all of them are closed it
+ * takes itself to be closed once that thread is done, although it may not have heard of the closing
+ * of the segment's own handles. So it must not hear of the thread before them: were it closed ahead
+ * of a poll, then on a disk that is fast enough (tmpfs) it would report its end twice, the second
+ * time from memory that was freed at the first. */
+static void close_if_asked(struct raftlog *log)
 {
-    if (!log->is_close_asked || log->is_closing || guard_is_rewriting(&log->guard)) {
-        return false;
+    if (log->is_close_asked && !log->is_closing && !guard_is_rewriting(&log->guard)) {
+        begin_close(log, log->closed);
     }
-    begin_close(log, log->closed);
-    return true;
 }
 
 void raftlog_close(struct raftlog *log, void (*closed)(void *ctx))
 {
     log->is_close_asked = true;
     log->closed = closed;
-    close_if_asked(log);
+    uv_timer_start(&log->seconds, on_second, 0, RAFTLOG_SECOND_MS); /* a turn of the loop, now */
 }
 
 /* How much of the library's encoding says something: version u8, count u64, and for each server an

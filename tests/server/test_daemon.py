@@ -6,6 +6,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -224,6 +225,18 @@ class Signals(NodeTest):
             node.process.send_signal(signal.SIGTERM)
             self.assertEqual(node.process.wait(10), 1)
             self.assertLess(time.monotonic() - began, 1)
+
+    @unittest.skipUnless(os.access("/dev/shm", os.W_OK), "needs a file system in memory")
+    def test_term_on_a_disk_that_costs_nothing(self):
+        """The log's last segment is finalized sooner than its handles are closed."""
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+            for turn in range(12):
+                node = self.make(data_dir=f"{memory}/{turn}")
+                node.log_path = pathlib.Path(f"{memory}/{turn}.log")
+                node.start()
+                with node.client() as client:
+                    self.assertEqual(client.create_topic("jobs", 1), 0)
+                self.assertEqual(node.end(), 0, node.text()[-3000:])
 
     def test_hangup_and_broken_pipe_change_nothing(self):
         node = self.start()
