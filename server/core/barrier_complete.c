@@ -132,12 +132,11 @@ static void generation_done(struct coordinator *c,
                             const struct verdict *verdicts,
                             int count)
 {
-    struct group_slot *slot = state_group_by_id(c->state, proposal->group);
-    if (slot == NULL || slot->round == NULL) {
-        return; /* the group went, its calls are answered */
+    struct round *round = round_of_proposal(c, proposal);
+    if (round == NULL) {
+        return;
     }
-    struct round *round = slot->round;
-    const struct group *group = slot->facts;
+    const struct group *group = round->slot->facts;
     ensure(count > 0 && verdicts[count - 1].error == KAFKA_NONE);
     c->counters.generations++;
     dismiss_absent(c, round);
@@ -165,11 +164,10 @@ static void generation_given_up(struct coordinator *c,
                                 int16_t error,
                                 bool is_void)
 {
-    struct group_slot *slot = state_group_by_id(c->state, proposal->group);
-    if (slot == NULL || slot->round == NULL) {
+    struct round *round = round_of_proposal(c, proposal);
+    if (round == NULL) {
         return;
     }
-    struct round *round = slot->round;
     for (struct seat *seat = round->seats, *next; seat != NULL; seat = next) {
         next = seat->next;
         if (is_void && seat->kind == SEAT_CANDIDATE) {
@@ -182,17 +180,6 @@ static void generation_given_up(struct coordinator *c,
         barrier_restart(c, round);
         round_retry(c, round);
     }
-}
-
-static void chunk_done(struct coordinator *c,
-                       struct proposal *proposal,
-                       const struct verdict *verdicts,
-                       int count)
-{
-    (void)c;
-    (void)proposal;
-    (void)verdicts;
-    (void)count;
 }
 
 /* ---- The record ---- */
@@ -242,7 +229,7 @@ static void stage_members(struct coordinator *c,
             };
             struct buf records = BUF_EMPTY;
             record_append(&records, RECORD_MEMBERS_STAGED, &staged);
-            round_propose(c, round, &records, chunk_done, NULL);
+            round_propose(c, round, &records, proposal_chunk_done, NULL);
             round->generation_tried = record->generation;
             record->members += record->members_count;
             record->members_count = 0;

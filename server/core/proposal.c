@@ -64,6 +64,17 @@ static struct proposal *take(struct proposals *proposals, struct proposal *propo
     return proposal;
 }
 
+void proposal_chunk_done(struct coordinator *c,
+                         struct proposal *proposal,
+                         const struct verdict *verdicts,
+                         int count)
+{
+    (void)c;
+    (void)proposal;
+    (void)verdicts;
+    (void)count;
+}
+
 static void give_up(struct coordinator *c, struct proposal *proposal, int16_t error, bool is_void)
 {
     struct call *call = proposal->call;

@@ -53,6 +53,9 @@ struct proposal *proposal_make(struct coordinator *c,
                                struct buf *records,
                                proposal_fn *done);
 
+/* For chunks (R8): what they stage is judged with the record that closes them. */
+proposal_fn proposal_chunk_done;
+
 /* ---- For coordinator.c ---- */
 
 /* The proposals of a coordinator, first made first. */

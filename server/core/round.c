@@ -340,14 +340,19 @@ struct proposal *round_propose(struct coordinator *c,
     return proposal;
 }
 
+struct round *round_of_proposal(struct coordinator *c, const struct proposal *proposal)
+{
+    const struct group_slot *slot =
+        proposal->group == 0 ? NULL : state_group_by_id(c->state, proposal->group);
+    return slot == NULL ? NULL : slot->round;
+}
+
 void round_decided(struct coordinator *c, const struct proposal *proposal)
 {
-    struct group_slot *slot =
-        proposal->group == 0 ? NULL : state_group_by_id(c->state, proposal->group);
-    if (slot == NULL || slot->round == NULL) {
-        return; /* the group went with all that waited for it */
+    struct round *round = round_of_proposal(c, proposal);
+    if (round == NULL) {
+        return;
     }
-    struct round *round = slot->round;
     ensure(round->gates > 0);
     round->gates--;
     round_mark(c, round);

@@ -133,6 +133,9 @@ struct proposal *round_propose(struct coordinator *c,
                                struct buf *records,
                                proposal_fn *done,
                                proposal_give_up_fn *give_up);
+/* The round of the group whose gate [proposal] closed; NULL: the group went, and whoever waited for
+ * it has been answered. */
+struct round *round_of_proposal(struct coordinator *c, const struct proposal *proposal);
 /* A proposal's fate is known: opens the gate that it closed, if it did. For proposal.c. */
 void round_decided(struct coordinator *c, const struct proposal *proposal);
 /* The log had no room for a decision of this round: try again a little later. */

@@ -54,11 +54,10 @@ static void removal_done(struct coordinator *c,
 {
     (void)verdicts;
     (void)count;
-    struct group_slot *slot = state_group_by_id(c->state, proposal->group);
-    if (slot == NULL || slot->round == NULL) {
+    struct round *round = round_of_proposal(c, proposal);
+    if (round == NULL) {
         return;
     }
-    struct round *round = slot->round;
     for (struct seat *seat = round->removals, *next; seat != NULL; seat = next) {
         next = seat->next_removal;
         if (!is_still_there(seat)) {
@@ -67,7 +66,7 @@ static void removal_done(struct coordinator *c,
         }
     }
     leavers_answer(c, &round->leaving, KAFKA_NONE);
-    if (slot->facts->members_count == 0 && slot->facts->generation > 0 &&
+    if (round->slot->facts->members_count == 0 && round->slot->facts->generation > 0 &&
         round->cause != CAUSE_NONE) {
         barrier_log_empty(c, round);
     }
@@ -78,13 +77,13 @@ static void removal_given_up(struct coordinator *c,
                              int16_t error,
                              bool is_void)
 {
-    struct group_slot *slot = state_group_by_id(c->state, proposal->group);
-    if (slot == NULL || slot->round == NULL) {
+    struct round *round = round_of_proposal(c, proposal);
+    if (round == NULL) {
         return;
     }
-    leavers_answer(c, &((struct round *)slot->round)->leaving, error);
+    leavers_answer(c, &round->leaving, error);
     if (is_void) {
-        round_retry(c, slot->round); /* the flags stay */
+        round_retry(c, round); /* the flags stay */
     }
 }
 

@@ -49,18 +49,17 @@ static void assignment_done(struct coordinator *c,
                             const struct verdict *verdicts,
                             int count)
 {
-    struct group_slot *slot = state_group_by_id(c->state, proposal->group);
-    if (slot == NULL || slot->round == NULL) {
+    struct round *round = round_of_proposal(c, proposal);
+    if (round == NULL) {
         return;
     }
-    struct round *round = slot->round;
     if (verdicts[count - 1].error != KAFKA_NONE) {
         refuse_all(c, round, verdicts[count - 1].error);
         return;
     }
     effects_log(&c->effects, EFFECT_INFO, "group_stable group=%s generation=%d members=%d",
-                effect_text(&c->effects, slot->facts->name), slot->facts->generation,
-                slot->facts->members_count);
+                effect_text(&c->effects, round->slot->facts->name), round->slot->facts->generation,
+                round->slot->facts->members_count);
     answer_all(c, round);
 }
 
@@ -70,26 +69,14 @@ static void assignment_given_up(struct coordinator *c,
                                 int16_t error,
                                 bool is_void)
 {
-    struct group_slot *slot = state_group_by_id(c->state, proposal->group);
-    if (slot == NULL || slot->round == NULL) {
+    struct round *round = round_of_proposal(c, proposal);
+    if (round == NULL) {
         return;
     }
-    struct round *round = slot->round;
     refuse_all(c, round, error);
     if (is_void) {
         barrier_prepare(c, round, CAUSE_SYNC, SPAN_EMPTY, SPAN_EMPTY);
     }
-}
-
-static void chunk_done(struct coordinator *c,
-                       struct proposal *proposal,
-                       const struct verdict *verdicts,
-                       int count)
-{
-    (void)c;
-    (void)proposal;
-    (void)verdicts;
-    (void)count;
 }
 
 /* R8: what does not fit into one entry goes ahead in chunks. [record] gets what is left. */
@@ -111,7 +98,7 @@ static void stage_assignments(struct coordinator *c,
             };
             struct buf records = BUF_EMPTY;
             record_append(&records, RECORD_ASSIGNMENTS_STAGED, &staged);
-            round_propose(c, round, &records, chunk_done, NULL);
+            round_propose(c, round, &records, proposal_chunk_done, NULL);
             record->assignments += record->assignments_count;
             record->assignments_count = 0;
             bytes = 0;
