@@ -73,6 +73,9 @@ static void end_event(struct life *life, void *who, uint64_t incarnation)
 static void stop(struct life *life, int machine)
 {
     struct machine *m = &life->cluster->machines[machine];
+    if (m->core == NULL || cluster_is_paused(life, m)) {
+        return;
+    }
     cluster_stop(life, machine);
     events_add(life, life->now_ms + chance_between(&life->chance, 100, 2000), end_event, m,
                m->incarnation);
