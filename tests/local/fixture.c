@@ -121,7 +121,7 @@ const void *fixture_ask(struct fixture *f,
                         int16_t version,
                         const void *request)
 {
-    const struct api *api = api_find(api_key);
+    const struct api *api = api_find((int)api_key);
     ensure(local_serves((int16_t)api_key) && api_has_version(api, version));
     struct call call = {
         .api_key = (int16_t)api_key,
