@@ -153,7 +153,8 @@ void coordinator_reply(struct coordinator *c, struct call *call, const void *res
     effects_reply(&c->effects, call, response);
 }
 
-/* R3: a member that never learned its id cannot come back for it. */
+/* R3: a member that never learned its id cannot come back for it. Another one may, on a new
+ * connection: it has its session's time for that, since what is parked no longer shows it alive. */
 void coordinator_gone(struct coordinator *c, struct call *call, int64_t now_ms)
 {
     c->now_ms = now_ms;
@@ -162,6 +163,8 @@ void coordinator_gone(struct coordinator *c, struct call *call, int64_t now_ms)
     if (seat != NULL && seat->join == call && seat->kind == SEAT_CANDIDATE &&
         call->api_version < 4 && !seat->was_pending && seat->round->stage != ROUND_GENERATING) {
         seat_reject(c, seat, KAFKA_UNKNOWN_MEMBER_ID, CAUSE_NONE);
+    } else if (seat != NULL) {
+        seat_disconnected(c, seat);
     }
     rounds_turn(c);
 }

@@ -278,17 +278,37 @@ static void log_expiry(struct coordinator *c, const struct seat *seat, const cha
                 effect_text(&c->effects, seat_id(seat)), effect_text(&c->effects, client_id));
 }
 
+static bool waits_here(const struct call *call)
+{
+    return call != NULL && !call->gone;
+}
+
 static void member_due(struct coordinator *c, struct seat *seat)
 {
     const struct member *member = member_of(seat);
     ensure(member != NULL);
-    if (seat->join != NULL || seat->sync != NULL) { /* whoever waits here is alive */
+    if (waits_here(seat->join) || waits_here(seat->sync)) { /* so it is alive */
         deadline_set(&c->deadlines, &seat->session, c->now_ms + member->session_timeout_ms);
+        return;
+    }
+    if (seat->join != NULL && seat->round->stage == ROUND_GENERATING) { /* it is in that record */
+        deadline_set(&c->deadlines, &seat->session, c->now_ms + AGAIN_MS);
         return;
     }
     log_expiry(c, seat, "member_expired");
     c->counters.sessions_expired++;
     seat_flag(c, seat, CAUSE_SESSION);
+}
+
+void seat_disconnected(struct coordinator *c, struct seat *seat)
+{
+    const struct member *member = member_of(seat);
+    const struct join_group_request *join = seat->join == NULL ? NULL : seat->join->request;
+    if (seat->kind == SEAT_MEMBER && member != NULL) {
+        deadline_set(&c->deadlines, &seat->session, c->now_ms + member->session_timeout_ms);
+    } else if (seat->kind == SEAT_CANDIDATE && join != NULL) {
+        deadline_set(&c->deadlines, &seat->session, c->now_ms + join->session_timeout_ms);
+    }
 }
 
 static void session_due(struct coordinator *c, struct deadline *deadline)

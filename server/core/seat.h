@@ -69,6 +69,9 @@ void seat_answer(struct coordinator *c, struct seat *seat, int16_t error);
 /* Its session starts anew. */
 void seat_touch(struct coordinator *c, struct seat *seat, int32_t session_timeout_ms);
 
+/* The connection of its parked call closed: it is alive for one more session. */
+void seat_disconnected(struct coordinator *c, struct seat *seat);
+
 /* A candidate leaves before it was a member: answers its join, frees the seat, or has its id
  * removed where that is a fact. */
 void seat_reject(struct coordinator *c, struct seat *seat, int16_t error, int cause);
