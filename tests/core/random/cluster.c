@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "rpc/ensure.h"
-#include "tests/core/random/loner.h"
-#include "tests/core/random/oracle.h"
 #include "tests/core/random/wire.h"
+#include "tests/sim/clients/loner.h"
+#include "tests/sim/oracle/oracle.h"
 
 static void submit(struct life *life, struct machine *machine);
 
@@ -26,16 +26,16 @@ static void batch_free(struct batch *batch)
 
 static void drop_batches(struct machine *machine)
 {
-    batch_free(machine->queue);
-    batch_free(machine->flight);
-    machine->queue = NULL;
-    machine->flight = NULL;
+    batch_free(machine->own->queue);
+    batch_free(machine->own->flight);
+    machine->own->queue = NULL;
+    machine->own->flight = NULL;
 }
 
 static void propose(struct life *life, struct machine *machine, const struct effect *effect)
 {
     struct cluster *cluster = life->cluster;
-    if (machine->term != 0 && !machine->is_elected) {
+    if (machine->term != 0 && !machine->own->is_elected) {
         coordinator_refused(machine->core, effect->number, false, life->now_ms);
         return;
     }
@@ -45,9 +45,9 @@ static void propose(struct life *life, struct machine *machine, const struct eff
         return;
     }
     oracle_proposed(life, machine, effect->records);
-    struct batch *batch = machine->queue;
+    struct batch *batch = machine->own->queue;
     if (batch == NULL) {
-        batch = machine->queue = calloc(1, sizeof *batch);
+        batch = machine->own->queue = calloc(1, sizeof *batch);
         ensure(batch != NULL);
         batch->term = machine->term;
         batch->maker = machine->at;
@@ -94,34 +94,17 @@ void cluster_begin_input(struct life *life, struct machine *machine)
     machine->input_ms = life->now_ms;
 }
 
-static void note_role(struct life *life, struct machine *machine)
-{
-    bool is_leading = coordinator_is_leading(machine->core);
-    if (is_leading && !machine->was_leading && machine->stopped_ms >= 0) {
-        machine->frozen_ms += life->now_ms - machine->stopped_ms;
-    }
-    if (is_leading) {
-        machine->stopped_ms = -1;
-    }
-    machine->was_leading = is_leading;
-}
-
 void cluster_end_input(struct life *life, struct machine *machine)
 {
-    note_role(life, machine); /* before its answers are looked at */
+    machine_note_role(machine); /* before its answers are looked at */
     drain(life, machine);
-    note_role(life, machine);
+    machine_note_role(machine);
     if (!life->options.has_large_metadata || chance_in(&life->chance, 30)) {
         coordinator_check(machine->core); /* hashes all metadata anew */
     }
-    if (machine->queue != NULL && machine->flight == NULL && !machine->is_cut) {
+    if (machine->own->queue != NULL && machine->own->flight == NULL && !machine->is_cut) {
         submit(life, machine);
     }
-}
-
-int64_t cluster_group_ms(const struct life *life, const struct machine *machine)
-{
-    return life->now_ms - machine->frozen_ms;
 }
 
 /* ---- Commit and apply ---- */
@@ -145,7 +128,7 @@ static void apply_batch(struct life *life, struct machine *machine, const struct
         machine->position++;
         cluster_end_input(life, machine);
     }
-    machine->applied = batch->index;
+    machine->own->applied = batch->index;
     if (coordinator_state_hash(machine->core) != life->cluster->hashes[batch->index - 1]) {
         life_fail(life, "n%d has another state after batch %llu", machine->at + 1,
                   (unsigned long long)batch->index);
@@ -154,8 +137,8 @@ static void apply_batch(struct life *life, struct machine *machine, const struct
 
 static void catch_up(struct life *life, struct machine *machine, uint64_t index)
 {
-    while (machine->core != NULL && machine->applied < index) {
-        apply_batch(life, machine, life->cluster->log[machine->applied]);
+    while (machine->core != NULL && machine->own->applied < index) {
+        apply_batch(life, machine, life->cluster->log[machine->own->applied]);
     }
 }
 
@@ -167,7 +150,7 @@ static void apply_event(struct life *life, void *who, uint64_t what)
         return; /* it catches up later */
     }
     if (cluster_is_paused(life, machine)) {
-        events_add(life, machine->resume_ms, apply_event, machine, what);
+        events_add(life, machine->own->resume_ms, apply_event, machine, what);
         return;
     }
     catch_up(life, machine, what);
@@ -175,7 +158,6 @@ static void apply_event(struct life *life, void *who, uint64_t what)
 
 static void apply_to_reference(struct life *life, struct batch *batch)
 {
-    struct cluster *cluster = life->cluster;
     for (size_t i = 0; i < batch->count; i++) {
         const struct buf *records = &batch->items[i].records;
         struct applied applied = {
@@ -186,13 +168,13 @@ static void apply_to_reference(struct life *life, struct batch *batch)
             .records = records->data == NULL ? SPAN_EMPTY : buf_span(records),
         };
         oracle_applies(life, applied.records);
-        coordinator_apply(cluster->reference, &applied, life->now_ms);
-        ensure(effects_next(coordinator_effects(cluster->reference)) == NULL);
-        cluster->position++;
+        coordinator_apply(life->reference, &applied, life->now_ms);
+        ensure(effects_next(coordinator_effects(life->reference)) == NULL);
+        life->position++;
         oracle_applied(life, applied.records);
     }
     if (!life->options.has_large_metadata || chance_in(&life->chance, 30)) {
-        coordinator_check(cluster->reference);
+        coordinator_check(life->reference);
     }
 }
 
@@ -206,12 +188,13 @@ static void append(struct life *life, struct batch *batch)
         ensure(cluster->log != NULL && cluster->hashes != NULL);
     }
     int64_t last_ms = cluster->log_count == 0 ? 0 : cluster->log[cluster->log_count - 1]->stamp_ms;
-    int64_t wall_ms = life_wall_ms(life);
+    int64_t wall_ms = cluster_wall_ms(life);
     batch->stamp_ms = wall_ms > last_ms ? wall_ms : last_ms;
+    life->wall_ms_max = wall_ms;
     batch->index = cluster->log_count + 1;
     cluster->log[cluster->log_count++] = batch;
     apply_to_reference(life, batch);
-    cluster->hashes[batch->index - 1] = coordinator_state_hash(cluster->reference);
+    cluster->hashes[batch->index - 1] = coordinator_state_hash(life->reference);
     for (int i = 0; i < MACHINES; i++) {
         if (i != cluster->leader) {
             int64_t lag_ms = chance_below(&life->chance, cluster->lag_ms_max + 1);
@@ -224,18 +207,18 @@ static void append(struct life *life, struct batch *batch)
 static void commit_event(struct life *life, void *who, uint64_t term)
 {
     struct machine *machine = who;
-    if (machine->flight == NULL || machine->term != term || machine->is_cut) {
+    if (machine->own->flight == NULL || machine->term != term || machine->is_cut) {
         return;
     }
     if (cluster_is_paused(life, machine)) {
-        events_add(life, machine->resume_ms, commit_event, machine, term);
+        events_add(life, machine->own->resume_ms, commit_event, machine, term);
         return;
     }
-    struct batch *batch = machine->flight;
-    machine->flight = NULL;
+    struct batch *batch = machine->own->flight;
+    machine->own->flight = NULL;
     append(life, batch);
     catch_up(life, machine, batch->index);
-    if (machine->core != NULL && machine->flight == NULL && machine->queue != NULL &&
+    if (machine->core != NULL && machine->own->flight == NULL && machine->own->queue != NULL &&
         !machine->is_cut) {
         submit(life, machine);
     }
@@ -244,8 +227,8 @@ static void commit_event(struct life *life, void *who, uint64_t term)
 static void submit(struct life *life, struct machine *machine)
 {
     struct cluster *cluster = life->cluster;
-    machine->flight = machine->queue;
-    machine->queue = NULL;
+    machine->own->flight = machine->own->queue;
+    machine->own->queue = NULL;
     int64_t most =
         chance_in(&life->chance, 20) ? 10 * cluster->commit_ms_max : cluster->commit_ms_max;
     most = most > 8000 ? 8000 : most;
@@ -259,13 +242,13 @@ int64_t cluster_next_ms(const struct life *life, int *machine)
 {
     int64_t next_ms = INT64_MAX;
     for (int i = 0; i < MACHINES; i++) {
-        const struct machine *m = &life->cluster->machines[i];
+        const struct machine *m = &life->machines[i];
         if (m->core == NULL) {
             continue;
         }
         int64_t due_ms = coordinator_next_deadline(m->core);
-        if (due_ms != INT64_MAX && due_ms < m->resume_ms) {
-            due_ms = m->resume_ms + 1; /* what came meanwhile is first */
+        if (due_ms != INT64_MAX && due_ms < m->own->resume_ms) {
+            due_ms = m->own->resume_ms + 1; /* what came meanwhile is first */
         }
         if (due_ms < next_ms) {
             next_ms = due_ms;
@@ -277,9 +260,10 @@ int64_t cluster_next_ms(const struct life *life, int *machine)
 
 void cluster_tick(struct life *life, int machine)
 {
-    struct machine *m = &life->cluster->machines[machine];
+    struct machine *m = &life->machines[machine];
     cluster_begin_input(life, m);
-    coordinator_tick(m->core, life->now_ms, life->is_wall_off ? -1 : life_wall_ms(life));
+    coordinator_tick(m->core, life->now_ms,
+                     life->cluster->is_wall_off ? -1 : cluster_wall_ms(life));
     cluster_end_input(life, m);
 }
 
@@ -302,7 +286,7 @@ static void depose(struct life *life, struct machine *machine)
     }
     life_trace(life, "n%d deposed, term %llu", machine->at + 1, (unsigned long long)machine->term);
     machine->term = 0;
-    machine->is_elected = false;
+    machine->own->is_elected = false;
     machine->stopped_ms = -1;
     drop_batches(machine);
     if (machine->core != NULL) {
@@ -323,7 +307,7 @@ static void depose_event(struct life *life, void *who, uint64_t term)
         return;
     }
     if (cluster_is_paused(life, machine)) {
-        events_add(life, machine->resume_ms + chance_below(&life->chance, 50), depose_event,
+        events_add(life, machine->own->resume_ms + chance_below(&life->chance, 50), depose_event,
                    machine, term);
         return;
     }
@@ -335,10 +319,10 @@ static void depose_event(struct life *life, void *who, uint64_t term)
 /* What the leader had in flight when it lost the lead. */
 static void decide(struct life *life, struct machine *old, bool is_committed)
 {
-    struct batch *batch = old->flight;
-    old->flight = NULL;
-    batch_free(old->queue);
-    old->queue = NULL;
+    struct batch *batch = old->own->flight;
+    old->own->flight = NULL;
+    batch_free(old->own->queue);
+    old->own->queue = NULL;
     life->cluster->leader = -1;
     if (batch == NULL || !is_committed) {
         batch_free(batch);
@@ -354,15 +338,13 @@ static void elect(struct life *life, void *who, uint64_t term)
         return;
     }
     if (cluster_is_paused(life, machine)) {
-        events_add(life, machine->resume_ms, elect, machine, term);
+        events_add(life, machine->own->resume_ms, elect, machine, term);
         return;
     }
     catch_up(life, machine, life->cluster->log_count);
-    machine->is_elected = true;
-    machine->serving_ms = life->now_ms;
-    machine->stopped_ms = -1;
-    machine->was_leading = true;
-    machine->frozen_ms = 0;
+    machine->own->is_elected = true;
+    machine->input_ms = life->now_ms;
+    machine_begin_serving(machine);
     life_trace(life, "n%d elected, term %llu", machine->at + 1, (unsigned long long)term);
     oracle_elected(life, machine);
     cluster_begin_input(life, machine);
@@ -370,7 +352,7 @@ static void elect(struct life *life, void *who, uint64_t term)
     cluster_end_input(life, machine);
     for (int i = 0; i < MACHINES; i++) {
         events_add(life, life->now_ms + chance_below(&life->chance, 100), tell_leader,
-                   &life->cluster->machines[i], (uint64_t)machine->at + 1);
+                   &life->machines[i], (uint64_t)machine->at + 1);
     }
 }
 
@@ -402,17 +384,17 @@ void cluster_take_over(struct life *life,
     if (next->term != 0) { /* it was cut off and leads again */
         depose(life, next);
     }
-    cluster->term++;
+    life->term++;
     cluster->leader = machine;
-    next->term = cluster->term;
-    next->is_elected = false;
-    life_trace(life, "n%d wins term %llu", machine + 1, (unsigned long long)cluster->term);
+    next->term = life->term;
+    next->own->is_elected = false;
+    life_trace(life, "n%d wins term %llu", machine + 1, (unsigned long long)life->term);
     cluster_begin_input(life, next);
-    coordinator_winning(next->core, cluster->term, life->now_ms);
+    coordinator_winning(next->core, life->term, life->now_ms);
     coordinator_leader(next->core, (uint64_t)machine + 1);
     next->was_leading = false;
     cluster_end_input(life, next);
-    events_add(life, life->now_ms + settling_ms, elect, next, cluster->term);
+    events_add(life, life->now_ms + settling_ms, elect, next, life->term);
 }
 
 /* ---- Processes ---- */
@@ -435,27 +417,27 @@ static void resume(struct life *life, void *who, uint64_t paused_ms)
 
 void cluster_pause(struct life *life, int machine, int64_t ms)
 {
-    struct machine *m = &life->cluster->machines[machine];
+    struct machine *m = &life->machines[machine];
     if (m->core == NULL || cluster_is_paused(life, m)) {
         return;
     }
-    m->resume_ms = life->now_ms + ms;
+    m->own->resume_ms = life->now_ms + ms;
     m->pauses_ms += ms;
     m->input_ms = life->now_ms;
-    events_add(life, m->resume_ms, resume, m, (uint64_t)ms);
+    events_add(life, m->own->resume_ms, resume, m, (uint64_t)ms);
 }
 
 static void forget_frozen(struct machine *machine)
 {
-    if (machine->frozen != NULL) {
-        coordinator_release(machine->core, machine->frozen);
-        machine->frozen = NULL;
+    if (machine->own->frozen != NULL) {
+        coordinator_release(machine->core, machine->own->frozen);
+        machine->own->frozen = NULL;
     }
 }
 
 void cluster_crash(struct life *life, int machine, bool is_committed)
 {
-    struct machine *m = &life->cluster->machines[machine];
+    struct machine *m = &life->machines[machine];
     if (m->core == NULL) {
         return;
     }
@@ -464,7 +446,7 @@ void cluster_crash(struct life *life, int machine, bool is_committed)
         decide(life, m, is_committed);
         for (int i = 0; i < MACHINES; i++) {
             events_add(life, life->now_ms + chance_below(&life->chance, 400), tell_leader,
-                       &life->cluster->machines[i], 0);
+                       &life->machines[i], 0);
         }
     }
     drop_batches(m);
@@ -472,10 +454,10 @@ void cluster_crash(struct life *life, int machine, bool is_committed)
     coordinator_free(m->core);
     m->core = NULL;
     m->term = 0;
-    m->is_elected = false;
+    m->own->is_elected = false;
     m->is_cut = false;
-    m->is_stopping = false;
-    m->resume_ms = 0;
+    m->own->is_stopping = false;
+    m->own->resume_ms = 0;
     m->incarnation++;
     wire_crashed(life, machine);
 }
@@ -487,22 +469,23 @@ static struct coordinator *born(struct life *life, int machine)
 
 void cluster_restart(struct life *life, int machine)
 {
-    struct machine *m = &life->cluster->machines[machine];
+    struct machine *m = &life->machines[machine];
     if (m->core != NULL) {
         return;
     }
     life_trace(life, "n%d starts at batch %llu", machine + 1,
-               (unsigned long long)m->snapshot_index);
+               (unsigned long long)m->own->snapshot_index);
     m->core = born(life, machine);
-    m->applied = m->snapshot_index;
-    m->position = m->snapshot_position;
+    m->own->applied = m->own->snapshot_index;
+    m->position = m->own->snapshot_position;
     m->was_leading = false;
     m->stopped_ms = -1;
-    if (m->snapshot_index > 0 && coordinator_restore(m->core, buf_span(&m->snapshot)) != 0) {
+    if (m->own->snapshot_index > 0 &&
+        coordinator_restore(m->core, buf_span(&m->own->snapshot)) != 0) {
         life_fail(life, "n%d cannot read its snapshot", machine + 1);
     }
-    if (m->applied > 0 &&
-        coordinator_state_hash(m->core) != life->cluster->hashes[m->applied - 1]) {
+    if (m->own->applied > 0 &&
+        coordinator_state_hash(m->core) != life->cluster->hashes[m->own->applied - 1]) {
         life_fail(life, "n%d has another state after its snapshot", machine + 1);
     }
     events_add(life, life->now_ms + chance_below(&life->chance, 500), apply_event, m,
@@ -515,12 +498,12 @@ void cluster_restart(struct life *life, int machine)
 
 void cluster_stop(struct life *life, int machine)
 {
-    struct machine *m = &life->cluster->machines[machine];
+    struct machine *m = &life->machines[machine];
     if (m->core == NULL || cluster_is_paused(life, m)) {
         return;
     }
     life_trace(life, "n%d is about to end", machine + 1);
-    m->is_stopping = true;
+    m->own->is_stopping = true;
     cluster_begin_input(life, m);
     coordinator_stopping(m->core, life->now_ms);
     cluster_end_input(life, m);
@@ -530,53 +513,53 @@ void cluster_stop(struct life *life, int machine)
 
 void cluster_freeze(struct life *life, int machine)
 {
-    struct machine *m = &life->cluster->machines[machine];
+    struct machine *m = &life->machines[machine];
     (void)life;
-    if (m->core == NULL || m->frozen != NULL || m->applied == 0) {
+    if (m->core == NULL || m->own->frozen != NULL || m->own->applied == 0) {
         return;
     }
-    m->frozen = coordinator_freeze(m->core);
-    m->frozen_index = m->applied;
-    m->frozen_position = m->position;
+    m->own->frozen = coordinator_freeze(m->core);
+    m->own->frozen_index = m->own->applied;
+    m->own->frozen_position = m->position;
 }
 
 void cluster_thaw(struct life *life, int machine)
 {
-    struct machine *m = &life->cluster->machines[machine];
+    struct machine *m = &life->machines[machine];
     (void)life;
-    if (m->core == NULL || m->frozen == NULL) {
+    if (m->core == NULL || m->own->frozen == NULL) {
         return;
     }
-    m->snapshot.len = 0;
-    coordinator_encode(m->frozen, &m->snapshot);
-    m->snapshot_index = m->frozen_index;
-    m->snapshot_position = m->frozen_position;
+    m->own->snapshot.len = 0;
+    coordinator_encode(m->own->frozen, &m->own->snapshot);
+    m->own->snapshot_index = m->own->frozen_index;
+    m->own->snapshot_position = m->own->frozen_position;
     forget_frozen(m);
     coordinator_check(m->core);
 }
 
 void cluster_install(struct life *life, int machine, int from)
 {
-    struct machine *m = &life->cluster->machines[machine];
-    const struct machine *other = &life->cluster->machines[from];
-    if (m->core == NULL || m->term != 0 || m->frozen != NULL ||
-        other->snapshot_index <= m->applied) {
+    struct machine *m = &life->machines[machine];
+    const struct machine *other = &life->machines[from];
+    if (m->core == NULL || m->term != 0 || m->own->frozen != NULL ||
+        other->own->snapshot_index <= m->own->applied) {
         return;
     }
     life_trace(life, "n%d installs n%d's snapshot of batch %llu", machine + 1, from + 1,
-               (unsigned long long)other->snapshot_index);
-    m->snapshot.len = 0;
-    buf_append(&m->snapshot, other->snapshot.data, other->snapshot.len);
-    m->snapshot_index = other->snapshot_index;
-    m->snapshot_position = other->snapshot_position;
+               (unsigned long long)other->own->snapshot_index);
+    m->own->snapshot.len = 0;
+    buf_append(&m->own->snapshot, other->own->snapshot.data, other->own->snapshot.len);
+    m->own->snapshot_index = other->own->snapshot_index;
+    m->own->snapshot_position = other->own->snapshot_position;
     cluster_begin_input(life, m);
-    if (coordinator_restore(m->core, buf_span(&m->snapshot)) != 0) {
+    if (coordinator_restore(m->core, buf_span(&m->own->snapshot)) != 0) {
         life_fail(life, "n%d cannot install a snapshot", machine + 1);
     }
-    m->applied = m->snapshot_index;
-    m->position = m->snapshot_position;
+    m->own->applied = m->own->snapshot_index;
+    m->position = m->own->snapshot_position;
     cluster_end_input(life, m);
-    if (coordinator_state_hash(m->core) != life->cluster->hashes[m->applied - 1]) {
+    if (coordinator_state_hash(m->core) != life->cluster->hashes[m->own->applied - 1]) {
         life_fail(life, "n%d has another state after a snapshot's installation", machine + 1);
     }
 }
@@ -588,28 +571,31 @@ void cluster_init(struct life *life)
     struct cluster *cluster = calloc(1, sizeof *cluster);
     ensure(cluster != NULL);
     life->cluster = cluster;
+    life->machines = cluster->machines;
+    life->machines_count = MACHINES;
+    cluster->wall_ahead_ms = INT64_C(1700000000000);
     cluster->leader = -1;
     cluster->commit_ms_max = 5;
     cluster->lag_ms_max = 20;
     for (int i = 0; i < MACHINES; i++) {
         cluster->machines[i].at = i;
+        cluster->machines[i].own = &cluster->own[i];
         cluster->machines[i].incarnation = 1;
         cluster->machines[i].stopped_ms = -1;
         cluster->machines[i].core = born(life, i);
     }
-    cluster->reference = coordinator_new(&life->options.limits, 99);
+    life->reference = coordinator_new(&life->options.limits, 99);
 }
 
 static void check_replay(struct life *life)
 {
-    struct cluster *cluster = life->cluster;
     struct coordinator *fresh = coordinator_new(&life->options.limits, 98);
-    void *frozen = coordinator_freeze(cluster->reference);
+    void *frozen = coordinator_freeze(life->reference);
     struct buf bytes = BUF_EMPTY;
     coordinator_encode(frozen, &bytes);
-    coordinator_release(cluster->reference, frozen);
+    coordinator_release(life->reference, frozen);
     if (coordinator_restore(fresh, buf_span(&bytes)) != 0 ||
-        coordinator_state_hash(fresh) != coordinator_state_hash(cluster->reference)) {
+        coordinator_state_hash(fresh) != coordinator_state_hash(life->reference)) {
         life_fail(life, "a snapshot of the end gives another state");
     }
     coordinator_check(fresh);
@@ -626,9 +612,9 @@ void cluster_close(struct life *life)
         forget_frozen(machine);
         drop_batches(machine);
         coordinator_free(machine->core);
-        buf_close(&machine->snapshot);
+        buf_close(&machine->own->snapshot);
     }
-    coordinator_free(cluster->reference);
+    coordinator_free(life->reference);
     for (size_t i = 0; i < cluster->log_count; i++) {
         batch_free(cluster->log[i]);
     }

@@ -9,7 +9,18 @@
 
 #include "rpc/buf.h"
 #include "server/core/state.h"
-#include "tests/core/random/life.h"
+#include "tests/sim/life/life.h"
+#include "tests/sim/oracle/machine.h"
+
+enum { MACHINES = 3 };
+
+/* What goes wrong in this seed; each kind of fault is off in half of the seeds. */
+struct faults {
+    bool takes_over, cuts, crashes, pauses, stops;
+    bool refuses, is_slow, jumps_wall, loses_wall;
+    bool snapshots, installs;
+    bool breaks_lanes;
+};
 
 struct item {
     uint64_t number;
@@ -26,26 +37,11 @@ struct batch {
     size_t count, cap;
 };
 
-struct machine {
-    int at;
-    uint64_t incarnation;
-    struct coordinator *core; /* NULL: down */
-    uint64_t applied;         /* batches */
-    uint64_t position;        /* proposals: where in the history its facts are */
-    uint64_t term;            /* it leads this one, as far as it knows; 0: none */
+struct machine_own {
+    uint64_t applied; /* batches */
     bool is_elected;
-    bool is_cut; /* it leads no more, but has not heard of it */
     bool is_stopping;
-    int64_t resume_ms; /* it stands still until then */
-    int64_t input_ms;  /* its last input */
-    int64_t pauses_ms; /* all of them together */
-
-    /* For the oracle: the time of its groups stands still while it does not lead (R9). */
-    bool was_leading;
-    int64_t stopped_ms;
-    int64_t frozen_ms;
-    int64_t serving_ms; /* when this term's leading began */
-
+    int64_t resume_ms;    /* it stands still until then */
     struct batch *queue;  /* what it proposed and has not submitted; NULL: nothing */
     struct batch *flight; /* submitted */
     void *frozen;
@@ -56,25 +52,30 @@ struct machine {
 
 struct cluster {
     struct machine machines[MACHINES];
-    struct coordinator *reference;
-    uint64_t position; /* of the reference */
+    struct machine_own own[MACHINES];
     struct batch **log;
     uint64_t *hashes; /* of the state after each batch */
     size_t log_count, log_cap;
-    uint64_t term;
     int leader;   /* the one that can commit; -1: none */
     int refusing; /* proposals find no room, in so many of 1000 cases */
     bool refuses_as_follower;
     int64_t commit_ms_max; /* how long a batch takes */
     int64_t lag_ms_max;    /* and the others behind it */
+    int64_t wall_ahead_ms;
+    bool is_wall_off;
 };
 
 void cluster_init(struct life *life);
 void cluster_close(struct life *life);
 
+static inline int64_t cluster_wall_ms(const struct life *life)
+{
+    return life->now_ms + life->cluster->wall_ahead_ms;
+}
+
 static inline bool cluster_is_paused(const struct life *life, const struct machine *machine)
 {
-    return machine->resume_ms > life->now_ms;
+    return machine->own->resume_ms > life->now_ms;
 }
 
 /* Around each input of a machine's coordinator. */
@@ -101,7 +102,16 @@ void cluster_freeze(struct life *life, int machine);
 void cluster_thaw(struct life *life, int machine);
 /* The machine's facts are replaced by another's snapshot, if that is newer. */
 void cluster_install(struct life *life, int machine, int from);
-/* For the oracle: a time that does not go on while the machine's groups stand still. */
-int64_t cluster_group_ms(const struct life *life, const struct machine *machine);
+
+/* ---- The rest of this simulation ---- */
+
+/* life.c */
+void life_run(struct life *life, uint64_t seed, bool is_traced);
+/* options.c */
+void options_draw(struct life *life);
+/* nemesis.c */
+void nemesis_start(struct life *life);
+/* Puts everything back in order. */
+void nemesis_heal(struct life *life);
 
 #endif

@@ -1,5 +1,3 @@
-#include "tests/core/random/life.h"
-
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,10 +5,10 @@
 
 #include "rpc/ensure.h"
 #include "tests/core/random/cluster.h"
-#include "tests/core/random/loner.h"
-#include "tests/core/random/oracle.h"
 #include "tests/core/random/wire.h"
-#include "tests/core/random/worker.h"
+#include "tests/sim/clients/loner.h"
+#include "tests/sim/clients/worker.h"
+#include "tests/sim/oracle/oracle.h"
 
 enum { TICKS_MAX = 100000, QUIET_MS = 20000 };
 
@@ -69,60 +67,10 @@ static void run_until(struct life *life, int64_t end_ms)
 
 /* ---- At rest ---- */
 
-static const struct group *facts_of(const struct life *life, int group)
-{
-    char name[TEXT];
-    snprintf(name, sizeof name, "g%d", group);
-    const struct group_slot *slot =
-        state_group(coordinator_state(life->cluster->reference), span_from_cstr(name));
-    return slot == NULL ? NULL : slot->facts;
-}
-
-/* Why the group is not at rest; NULL: it is. */
-static const char *unrest_of(const struct life *life, int group)
-{
-    const struct group *facts = facts_of(life, group);
-    int alive = 0;
-    for (int i = 0; i < WORKERS_MAX; i++) {
-        const struct worker *worker = &life->workers[i];
-        if (worker->group != group || worker->state == WORKER_OFF) {
-            continue;
-        }
-        alive++;
-        if (worker->state != WORKER_STABLE) {
-            return "a member has no assignment";
-        }
-        if (facts == NULL || worker->generation != facts->generation) {
-            return "a member has an old generation";
-        }
-        if (group_find_member(facts, span_from_cstr(worker->member_id)) == NULL) {
-            return "a member is none";
-        }
-    }
-    if (facts == NULL) {
-        return alive == 0 ? NULL : "there is no group";
-    }
-    if (facts->members_count != alive) {
-        return "somebody who is dead is a member";
-    }
-    return alive > 0 && group_phase(facts) != GROUP_STABLE ? "it is not stable" : NULL;
-}
-
-static const char *unrest(const struct life *life)
-{
-    const char *why = NULL;
-    for (int g = 0; g < life->options.groups && why == NULL; g++) {
-        why = unrest_of(life, g);
-    }
-    return why;
-}
-
 /* I9: within the longer of session and rebalance timeout, and 10 s. */
 static void settle(struct life *life)
 {
-    int64_t session_ms = life->options.session_ms;
-    int64_t rebalance_ms = life->options.rebalance_ms;
-    int64_t most_ms = (session_ms > rebalance_ms ? session_ms : rebalance_ms) + 10000;
+    int64_t most_ms = rest_bound_ms(life);
     int64_t began_ms = life->now_ms;
     for (int i = 0; i < WORKERS_MAX; i++) { /* who sleeps must wake first */
         int64_t paused_ms = life->workers[i].paused_ms;
@@ -132,7 +80,7 @@ static void settle(struct life *life)
     int64_t calm_ms = 0;
     while (calm_ms < 3000) {
         run_until(life, life->now_ms + 250);
-        why = unrest(life);
+        why = rest_missing(life);
         calm_ms = why == NULL ? calm_ms + 250 : 0;
         if (why != NULL && life->now_ms - began_ms > most_ms) {
             life_fail(life, "no rest after %" PRId64 " ms: %s", life->now_ms - began_ms, why);
@@ -145,14 +93,11 @@ static void settle(struct life *life)
 static void stay_quiet(struct life *life)
 {
     int32_t generations[GROUPS_MAX];
-    for (int g = 0; g < life->options.groups; g++) {
-        const struct group *facts = facts_of(life, g);
-        generations[g] = facts == NULL ? 0 : facts->generation;
-    }
+    rest_note_generations(life, generations);
     int64_t end_ms = life->now_ms + QUIET_MS;
     while (life->now_ms < end_ms) {
         int machine = (int)chance_below(&life->chance, MACHINES);
-        const struct machine *next = &life->cluster->machines[machine];
+        const struct machine *next = &life->machines[machine];
         if (next->core != NULL && !cluster_is_paused(life, next)) {
             bool is_committed = chance_in(&life->chance, 500);
             cluster_take_over(life, machine, is_committed, chance_below(&life->chance, 500),
@@ -160,33 +105,15 @@ static void stay_quiet(struct life *life)
         }
         run_until(life, life->now_ms + chance_between(&life->chance, 1000, 6000));
     }
-    for (int g = 0; g < life->options.groups; g++) {
-        const struct group *facts = facts_of(life, g);
-        if (facts != NULL && facts->members_count > 0 && facts->generation != generations[g]) {
-            life_fail(life, "g%d went from generation %d to %d for nothing but takeovers", g,
-                      generations[g], facts->generation);
-        }
-    }
+    rest_check_generations(life, generations);
 }
 
 static void end_members(struct life *life)
 {
-    for (int i = 0; i < WORKERS_MAX; i++) {
-        struct worker *worker = &life->workers[i];
-        if (worker->state == WORKER_STABLE && chance_in(&life->chance, 500)) {
-            worker_leave(worker);
-        } else if (worker->state != WORKER_OFF) {
-            worker_die(worker, false);
-        }
-    }
-    run_until(life, life->now_ms + life->options.session_ms + 10000);
-    for (int g = 0; g < life->options.groups; g++) {
-        const struct group *facts = facts_of(life, g);
-        if (facts != NULL && facts->members_count > 0) {
-            life_fail(life, "g%d has members %d ms after the last one's end", g,
-                      life->options.session_ms + 10000);
-        }
-    }
+    int64_t ms = life->options.session_ms + 10000;
+    rest_end_members(life);
+    run_until(life, life->now_ms + ms);
+    rest_check_ended(life, ms);
 }
 
 /* ---- Beginning and end ---- */
@@ -195,9 +122,10 @@ static void begin(struct life *life, uint64_t seed, bool is_traced)
 {
     *life = (struct life){.seed = seed, .is_traced = is_traced};
     life->chance.state = seed * UINT64_C(0x2545f4914f6cdd1d) + 1;
-    options_draw(&life->options, &life->chance);
+    life->faults = calloc(1, sizeof *life->faults);
+    ensure(life->faults != NULL);
+    options_draw(life);
     life->now_ms = 1000;
-    life->wall_ahead_ms = INT64_C(1700000000000);
     life->wire = calloc(1, sizeof *life->wire);
     ensure(life->wire != NULL);
     oracle_init(life);
@@ -207,22 +135,11 @@ static void begin(struct life *life, uint64_t seed, bool is_traced)
     nemesis_start(life);
 }
 
-static void declare_topics(struct life *life)
-{
-    /* By whoever asks first: without an operator there are none but these. */
-    struct loner *loner = &life->loners[LONERS_MAX - 1];
-    loner->life = life;
-    loner->number = LONERS_MAX - 1;
-    lane_init(life, &loner->lane, 20000);
-    lane_init(life, &loner->other, 20000);
-    loner_declare(loner);
-}
-
 static void end(struct life *life)
 {
     life->is_over = true;
     for (int i = 0; i < MACHINES; i++) {
-        struct machine *machine = &life->cluster->machines[i];
+        struct machine *machine = &life->machines[i];
         if (machine->core != NULL) {
             cluster_begin_input(life, machine);
             coordinator_deposed(machine->core, life->now_ms);
@@ -233,7 +150,7 @@ static void end(struct life *life)
             }
         }
     }
-    if (life->wire->started != NULL) {
+    if (life->started != NULL) {
         life_fail(life, "a call was never answered");
     }
     oracle_check_cells(life);
@@ -248,12 +165,13 @@ static void end(struct life *life)
     loners_close(life);
     events_close(&life->events);
     free(life->wire);
+    free(life->faults);
 }
 
 void life_run(struct life *life, uint64_t seed, bool is_traced)
 {
     begin(life, seed, is_traced);
-    declare_topics(life);
+    loners_declare(life);
     run_until(life, life->options.chaos_ms);
     life_trace(life, "---- calm");
     life->stage = STAGE_CALM;

@@ -1,9 +1,9 @@
 /* What goes wrong, and when. */
 #include "rpc/ensure.h"
 #include "tests/core/random/cluster.h"
-#include "tests/core/random/oracle.h"
 #include "tests/core/random/wire.h"
-#include "tests/core/random/worker.h"
+#include "tests/sim/clients/worker.h"
+#include "tests/sim/oracle/oracle.h"
 
 static int some_machine(struct life *life)
 {
@@ -12,14 +12,14 @@ static int some_machine(struct life *life)
 
 static bool can_lead(const struct life *life, int machine)
 {
-    const struct machine *m = &life->cluster->machines[machine];
-    return m->core != NULL && !cluster_is_paused(life, m) && !m->is_stopping;
+    const struct machine *m = &life->machines[machine];
+    return m->core != NULL && !cluster_is_paused(life, m) && !m->own->is_stopping;
 }
 
 static void take_over(struct life *life)
 {
     int machine = some_machine(life);
-    bool is_cut = life->options.cuts && chance_in(&life->chance, 500);
+    bool is_cut = life->faults->cuts && chance_in(&life->chance, 500);
     if (!can_lead(life, machine)) {
         return;
     }
@@ -40,9 +40,9 @@ static void watch(struct life *life, void *who, uint64_t what)
     }
     events_add(life, life->now_ms + chance_between(&life->chance, 150, 700), watch, NULL, 0);
     wire_check(life);
-    const struct machine *leader = cluster->leader < 0 ? NULL : &cluster->machines[cluster->leader];
+    const struct machine *leader = cluster->leader < 0 ? NULL : &life->machines[cluster->leader];
     bool is_asleep = leader != NULL && cluster_is_paused(life, leader);
-    bool is_leaving = leader != NULL && leader->is_stopping && chance_in(&life->chance, 500);
+    bool is_leaving = leader != NULL && leader->own->is_stopping && chance_in(&life->chance, 500);
     if (leader == NULL || is_leaving || (is_asleep && chance_in(&life->chance, 300))) {
         take_over(life);
     }
@@ -59,7 +59,7 @@ static void crash(struct life *life, int machine)
 {
     cluster_crash(life, machine, chance_in(&life->chance, 500));
     events_add(life, life->now_ms + chance_between(&life->chance, 100, 10000), restart_event,
-               &life->cluster->machines[machine], 0);
+               &life->machines[machine], 0);
 }
 
 static void end_event(struct life *life, void *who, uint64_t incarnation)
@@ -72,7 +72,7 @@ static void end_event(struct life *life, void *who, uint64_t incarnation)
 
 static void stop(struct life *life, int machine)
 {
-    struct machine *m = &life->cluster->machines[machine];
+    struct machine *m = &life->machines[machine];
     if (m->core == NULL || cluster_is_paused(life, m)) {
         return;
     }
@@ -88,7 +88,7 @@ static void calm_log(struct life *life, void *who, uint64_t what)
     life->cluster->refusing = 0;
     life->cluster->commit_ms_max = 5;
     life->cluster->lag_ms_max = 20;
-    life->is_wall_off = false;
+    life->cluster->is_wall_off = false;
 }
 
 static void thaw_event(struct life *life, void *who, uint64_t what)
@@ -102,7 +102,7 @@ static void snapshot(struct life *life, int machine)
 {
     cluster_freeze(life, machine);
     events_add(life, life->now_ms + chance_below(&life->chance, 3000), thaw_event,
-               &life->cluster->machines[machine], 0);
+               &life->machines[machine], 0);
 }
 
 static void break_some_lane(struct life *life)
@@ -115,72 +115,72 @@ static void break_some_lane(struct life *life)
     }
 }
 
-static void upset_log(struct life *life, const struct options *options)
+static void upset_log(struct life *life, const struct faults *faults)
 {
     struct cluster *cluster = life->cluster;
-    if (options->refuses && chance_in(&life->chance, 500)) {
+    if (faults->refuses && chance_in(&life->chance, 500)) {
         cluster->refusing = (int)chance_between(&life->chance, 100, 1000);
         cluster->refuses_as_follower = chance_in(&life->chance, 300);
     }
-    if (options->is_slow) {
+    if (faults->is_slow) {
         cluster->commit_ms_max = chance_between(&life->chance, 50, 4000);
         cluster->lag_ms_max = chance_between(&life->chance, 20, 3000);
     }
-    if (options->loses_wall) {
-        life->is_wall_off = true;
+    if (faults->loses_wall) {
+        life->cluster->is_wall_off = true;
     }
     events_add(life, life->now_ms + chance_between(&life->chance, 100, 6000), calm_log, NULL, 0);
 }
 
 static void strike(struct life *life)
 {
-    const struct options *options = &life->options;
+    const struct faults *faults = life->faults;
     int machine = some_machine(life);
     if (chance_in(&life->chance, 500) && life->cluster->leader >= 0) {
         machine = life->cluster->leader;
     }
-    life->faults++;
+    life->struck++;
     switch (chance_below(&life->chance, 9)) {
         case 0:
-            if (options->takes_over) {
+            if (faults->takes_over) {
                 take_over(life);
             }
             break;
         case 1:
-            if (options->crashes) {
+            if (faults->crashes) {
                 crash(life, machine);
             }
             break;
         case 2:
-            if (options->pauses) {
+            if (faults->pauses) {
                 cluster_pause(life, machine, chance_between(&life->chance, 50, 4000));
             }
             break;
         case 3:
-            if (options->stops) {
+            if (faults->stops) {
                 stop(life, machine);
             }
             break;
         case 4:
-            upset_log(life, options);
+            upset_log(life, faults);
             break;
         case 5:
-            if (options->jumps_wall) {
-                life->wall_ahead_ms += chance_below(&life->chance, 3 * 24) * 3600 * 1000;
+            if (faults->jumps_wall) {
+                life->cluster->wall_ahead_ms += chance_below(&life->chance, 3 * 24) * 3600 * 1000;
             }
             break;
         case 6:
-            if (options->snapshots) {
+            if (faults->snapshots) {
                 snapshot(life, machine);
             }
             break;
         case 7:
-            if (options->installs) {
+            if (faults->installs) {
                 cluster_install(life, machine, some_machine(life));
             }
             break;
         default:
-            if (options->breaks_lanes) {
+            if (faults->breaks_lanes) {
                 break_some_lane(life);
             }
             break;
@@ -208,15 +208,14 @@ void nemesis_heal(struct life *life)
 {
     calm_log(life, NULL, 0);
     for (int i = 0; i < MACHINES; i++) {
-        struct machine *machine = &life->cluster->machines[i];
-        if (machine->is_stopping) {
+        struct machine *machine = &life->machines[i];
+        if (machine->own->is_stopping) {
             cluster_crash(life, i, true);
         }
         cluster_restart(life, i);
     }
     for (struct lane *lane = life->wire->lanes; lane != NULL; lane = lane->next) {
-        if (lane->machine >= 0 &&
-            lane->incarnation != life->cluster->machines[lane->machine].incarnation) {
+        if (lane->machine >= 0 && lane->incarnation != life->machines[lane->machine].incarnation) {
             lane_break(life, lane); /* it leads nowhere */
         }
     }

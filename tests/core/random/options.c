@@ -1,4 +1,4 @@
-#include "tests/core/random/life.h"
+#include "tests/core/random/cluster.h"
 
 static const struct coordinator_limits defaults = {
     .initial_rebalance_delay_ms = 3000,
@@ -43,29 +43,31 @@ static void draw_limits(struct options *options, struct chance *chance)
     }
 }
 
-static void draw_faults(struct options *options, struct chance *chance)
+static void draw_faults(struct faults *faults, struct chance *chance)
 {
-    options->takes_over = coin(chance);
-    options->cuts = coin(chance);
-    options->crashes = coin(chance);
-    options->pauses = coin(chance);
-    options->stops = coin(chance);
-    options->refuses = coin(chance);
-    options->is_slow = coin(chance);
-    options->jumps_wall = coin(chance);
-    options->loses_wall = coin(chance);
-    options->snapshots = coin(chance);
-    options->installs = coin(chance);
-    options->breaks_lanes = coin(chance);
-    options->churns = chance_in(chance, 750);
+    faults->takes_over = coin(chance);
+    faults->cuts = coin(chance);
+    faults->crashes = coin(chance);
+    faults->pauses = coin(chance);
+    faults->stops = coin(chance);
+    faults->refuses = coin(chance);
+    faults->is_slow = coin(chance);
+    faults->jumps_wall = coin(chance);
+    faults->loses_wall = coin(chance);
+    faults->snapshots = coin(chance);
+    faults->installs = coin(chance);
+    faults->breaks_lanes = coin(chance);
 }
 
-void options_draw(struct options *options, struct chance *chance)
+void options_draw(struct life *life)
 {
+    struct options *options = &life->options;
+    struct chance *chance = &life->chance;
     static const int32_t sessions[] = {6000, 6000, 10000, 30000};
     static const int32_t rebalances[] = {3000, 6000, 15000, 30000};
     draw_limits(options, chance);
-    draw_faults(options, chance);
+    draw_faults(life->faults, chance);
+    options->churns = chance_in(chance, 750);
     options->groups = (int)chance_between(chance, 1, 3);
     options->workers = (int)chance_between(chance, 3, 14);
     options->simples = (int)chance_below(chance, 4);

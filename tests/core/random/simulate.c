@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/core/random/cluster.h"
-#include "tests/core/random/oracle.h"
+#include "tests/sim/oracle/oracle.h"
 
 struct sums {
     int64_t simulated_ms;
@@ -27,7 +27,7 @@ static void run(struct sums *sums, uint64_t seed, bool is_traced)
     sums->simulated_ms += life.now_ms;
     sums->calls += life.calls;
     sums->inputs += life.inputs;
-    sums->faults += life.faults;
+    sums->faults += life.struck;
     int64_t longest_ms = life.options.session_ms > life.options.rebalance_ms
                              ? life.options.session_ms
                              : life.options.rebalance_ms;

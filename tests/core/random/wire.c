@@ -7,20 +7,9 @@
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
 #include "tests/core/random/cluster.h"
-#include "tests/core/random/oracle.h"
+#include "tests/sim/oracle/oracle.h"
 
 enum { LATENCY_MS = 3, COMMITS_IN_FLIGHT = 8 };
-
-/* Not inlined: the compiler cannot count references and warns of what never happens. */
-static __attribute__((noinline)) void unref(struct message *message)
-{
-    if (--message->refs > 0) {
-        return;
-    }
-    arena_close(&message->arena);
-    buf_close(&message->bytes);
-    free(message);
-}
 
 static int64_t latency(struct life *life)
 {
@@ -41,30 +30,18 @@ void lane_open(struct life *life, struct lane *lane, int machine)
 {
     ensure(lane->first == NULL);
     lane->machine = machine;
-    lane->incarnation = life->cluster->machines[machine].incarnation;
-}
-
-static void unlink_started(struct message *message)
-{
-    if (message->link_all == NULL) {
-        return;
-    }
-    *message->link_all = message->next_all;
-    if (message->next_all != NULL) {
-        message->next_all->link_all = message->link_all;
-    }
-    message->link_all = NULL;
+    lane->incarnation = life->machines[machine].incarnation;
 }
 
 static void tell_gone(struct life *life, void *who, uint64_t what)
 {
     struct message *message = who;
-    struct machine *machine = &life->cluster->machines[message->machine];
+    struct machine *machine = &life->machines[message->machine];
     (void)what;
     bool is_there = message->state == MESSAGE_STARTED && machine->core != NULL &&
                     machine->incarnation == message->incarnation;
     if (is_there && cluster_is_paused(life, machine)) {
-        events_add(life, machine->resume_ms, tell_gone, message, 0);
+        events_add(life, machine->own->resume_ms, tell_gone, message, 0);
         return;
     }
     if (is_there) {
@@ -72,7 +49,7 @@ static void tell_gone(struct life *life, void *who, uint64_t what)
         coordinator_gone(machine->core, &message->call, life->now_ms);
         cluster_end_input(life, machine);
     }
-    unref(message);
+    message_unref(message);
 }
 
 void lane_break(struct life *life, struct lane *lane)
@@ -93,7 +70,7 @@ void lane_break(struct life *life, struct lane *lane)
             events_add(life, life->now_ms + later, tell_gone, message, 0);
         }
         message->done(life, message, NULL);
-        unref(message);
+        message_unref(message);
     }
 }
 
@@ -113,18 +90,12 @@ struct message *message_new(struct life *life,
                             int16_t version,
                             const char *client_id)
 {
-    struct message *message = calloc(1, sizeof *message);
-    ensure(message != NULL && lane->machine >= 0);
-    arena_init(&message->arena, SIZE_MAX);
+    struct message *message = message_alloc(life, key, version, client_id);
+    ensure(lane->machine >= 0);
     message->lane = lane;
     message->epoch = lane->epoch;
     message->machine = lane->machine;
     message->incarnation = lane->incarnation;
-    message->refs = 1;
-    message->call.arena = &message->arena;
-    message->call.api_key = key;
-    message->call.api_version = version;
-    message->call.client_id = arena_copy(&message->arena, span_from_cstr(client_id));
     message->call.client_host = SPAN_LITERAL("/10.0.0.1");
     struct chance entropy = {.state = ++life->wire->next_entropy};
     for (size_t i = 0; i < sizeof message->call.entropy; i += 8) {
@@ -150,19 +121,8 @@ static bool can_start(const struct message *message)
 
 static void start(struct life *life, struct message *message)
 {
-    struct machine *machine = &life->cluster->machines[message->machine];
-    struct wire *wire = life->wire;
-    message->state = MESSAGE_STARTED;
-    message->refs++;
-    message->started_ms = life->now_ms;
-    message->pauses_ms = machine->pauses_ms;
-    message->next_all = wire->started;
-    message->link_all = &wire->started;
-    if (wire->started != NULL) {
-        wire->started->link_all = &message->next_all;
-    }
-    wire->started = message;
-    life->calls++;
+    struct machine *machine = &life->machines[message->machine];
+    message_start(life, message, machine);
     cluster_begin_input(life, machine);
     oracle_called(life, machine, message);
     coordinator_request(machine->core, &message->call, life->now_ms);
@@ -176,13 +136,13 @@ static void pump(struct life *life, void *who, uint64_t what)
     if (lane->epoch != what || lane->machine < 0) {
         return;
     }
-    struct machine *machine = &life->cluster->machines[lane->machine];
+    struct machine *machine = &life->machines[lane->machine];
     if (machine->core == NULL || machine->incarnation != lane->incarnation) {
         lane_break(life, lane); /* nobody listens there */
         return;
     }
     if (cluster_is_paused(life, machine)) {
-        events_add(life, machine->resume_ms, pump, lane, what);
+        events_add(life, machine->own->resume_ms, pump, lane, what);
         return;
     }
     for (struct message *at = lane->first; at != NULL; at = at->next) {
@@ -204,7 +164,7 @@ static void arrive(struct life *life, void *who, uint64_t what)
         message->state = MESSAGE_WAITS;
         pump(life, message->lane, message->epoch);
     }
-    unref(message);
+    message_unref(message);
 }
 
 static void time_out(struct life *life, void *who, uint64_t what)
@@ -214,22 +174,7 @@ static void time_out(struct life *life, void *who, uint64_t what)
     if (message->lane != NULL) {
         lane_break(life, message->lane);
     }
-    unref(message);
-}
-
-static void check_request(struct life *life, struct message *message, const void *request)
-{
-    const struct kafka_schema *schema = api_find(message->call.api_key)->request();
-    codec_encode(schema, message->call.api_version, request, &message->bytes);
-    struct reader reader =
-        reader_of(message->bytes.data == NULL ? SPAN_EMPTY : buf_span(&message->bytes));
-    void *decoded = arena_alloc(&message->arena, schema->size);
-    enum codec_error error =
-        codec_decode(schema, message->call.api_version, &reader, &message->arena, decoded);
-    if (error != CODEC_OK || reader_left(&reader) != 0) {
-        life_fail(life, "a request does not decode: %s", codec_error_name(error));
-    }
-    message->call.request = decoded;
+    message_unref(message);
 }
 
 void message_send(struct life *life,
@@ -243,7 +188,7 @@ void message_send(struct life *life,
     message->done = done;
     message->owner = owner;
     message->tag = tag;
-    check_request(life, message, request);
+    message_set_request(life, message, request);
     oracle_sent(life, message);
     *lane->last = message;
     lane->last = &message->next;
@@ -273,9 +218,9 @@ static void deliver(struct life *life, void *who, uint64_t what)
         }
         message->lane = NULL;
         message->done(life, message, message->response);
-        unref(message);
+        message_unref(message);
     }
-    unref(message);
+    message_unref(message);
 }
 
 /* Replies leave in order. */
@@ -294,24 +239,6 @@ static void flush(struct life *life, struct lane *lane)
     }
 }
 
-static void *through_bytes(struct life *life, struct message *message, const void *response)
-{
-    const struct kafka_schema *schema = api_find(message->call.api_key)->response();
-    struct buf bytes = BUF_EMPTY;
-    codec_encode(schema, message->call.api_version, response, &bytes);
-    struct span copy =
-        arena_copy(&message->arena, bytes.data == NULL ? SPAN_EMPTY : buf_span(&bytes));
-    buf_close(&bytes);
-    struct reader reader = reader_of(copy);
-    void *decoded = arena_alloc(&message->arena, schema->size);
-    enum codec_error error =
-        codec_decode(schema, message->call.api_version, &reader, &message->arena, decoded);
-    if (error != CODEC_OK || reader_left(&reader) != 0) {
-        life_fail(life, "a reply does not decode: %s", codec_error_name(error));
-    }
-    return decoded;
-}
-
 void wire_answered(struct life *life, int machine, struct call *call, const void *response)
 {
     struct message *message = (struct message *)(void *)call; /* its first member */
@@ -319,25 +246,25 @@ void wire_answered(struct life *life, int machine, struct call *call, const void
         life_fail(life, "a call of API %d was answered twice", call->api_key);
     }
     message->state = MESSAGE_ANSWERED;
-    unlink_started(message);
-    message->response = through_bytes(life, message, response);
-    oracle_answered(life, &life->cluster->machines[machine], message, message->response);
+    message_unlink(message);
+    message->response = message_through_bytes(life, message, response, &message->reply);
+    oracle_answered(life, &life->machines[machine], message, message->response);
     if (message->lane != NULL) {
         flush(life, message->lane);
         events_add(life, life->now_ms, pump, message->lane, message->epoch);
     }
-    unref(message);
+    message_unref(message);
 }
 
 void wire_crashed(struct life *life, int machine)
 {
-    for (struct message *at = life->wire->started, *next; at != NULL; at = next) {
+    for (struct message *at = life->started, *next; at != NULL; at = next) {
         next = at->next_all;
         if (at->machine == machine) {
             at->state = MESSAGE_WAITS; /* for ever */
-            unlink_started(at);
+            message_unlink(at);
             oracle_lost(life, at);
-            unref(at);
+            message_unref(at);
         }
     }
     for (struct lane *lane = life->wire->lanes; lane != NULL; lane = lane->next) {
@@ -360,8 +287,8 @@ void wire_cut(struct life *life, int machine)
 
 void wire_check(struct life *life)
 {
-    for (const struct message *at = life->wire->started; at != NULL; at = at->next_all) {
-        oracle_check_bound(life, &life->cluster->machines[at->machine], at);
+    for (const struct message *at = life->started; at != NULL; at = at->next_all) {
+        oracle_check_bound(life, &life->machines[at->machine], at);
     }
 }
 
@@ -372,8 +299,35 @@ void wire_close(struct life *life)
         for (struct message *at = lane->first, *next; at != NULL; at = next) {
             next = at->next;
             at->lane = NULL;
-            unref(at);
+            message_unref(at);
         }
         lane->first = NULL;
     }
+}
+
+/* ---- Where the leader is ---- */
+
+void finder_init(struct life *life, struct finder *finder)
+{
+    (void)life;
+    *finder = (struct finder){.machine = -1};
+}
+
+int finder_leader(struct life *life, struct finder *finder)
+{
+    const struct machine *asked = &life->machines[chance_below(&life->chance, MACHINES)];
+    if (finder->machine >= 0) {
+        return finder->machine;
+    }
+    if (asked->core == NULL || cluster_is_paused(life, asked)) {
+        return -1;
+    }
+    int leader = (int)coordinator_leader_id(asked->core) - 1;
+    finder->machine = leader < 0 ? (int)chance_below(&life->chance, MACHINES) : leader;
+    return finder->machine;
+}
+
+void finder_forget(struct finder *finder)
+{
+    finder->machine = -1;
 }

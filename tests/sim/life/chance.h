@@ -1,6 +1,6 @@
 /* Chance that comes out the same for the same seed (splitmix64, Vigna). */
-#ifndef TESTS_CORE_RANDOM_CHANCE_H
-#define TESTS_CORE_RANDOM_CHANCE_H
+#ifndef TESTS_SIM_LIFE_CHANCE_H
+#define TESTS_SIM_LIFE_CHANCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

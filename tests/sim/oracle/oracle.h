@@ -1,12 +1,12 @@
 /* What must hold in every life (DESIGN section 2; chaos I1-I11). It knows what was asked, when and
  * where each answer was given, and the facts after each record; and it ends the life at the first
  * answer that cannot be right. */
-#ifndef TESTS_CORE_RANDOM_ORACLE_H
-#define TESTS_CORE_RANDOM_ORACLE_H
+#ifndef TESTS_SIM_ORACLE_ORACLE_H
+#define TESTS_SIM_ORACLE_ORACLE_H
 
-#include "tests/core/random/book.h"
-#include "tests/core/random/cluster.h"
-#include "tests/core/random/wire.h"
+#include "tests/sim/clients/lane.h"
+#include "tests/sim/oracle/book.h"
+#include "tests/sim/oracle/machine.h"
 
 /* One partition of one OffsetCommit; its id is the offset, and stands in the metadata. */
 struct op {

@@ -1,4 +1,4 @@
-#include "tests/core/random/loner.h"
+#include "tests/sim/clients/loner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +7,16 @@
 #include "rpc/api.h"
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
-#include "tests/core/random/cluster.h"
-#include "tests/core/random/worker.h"
+#include "tests/sim/clients/worker.h"
+#include "tests/sim/oracle/machine.h"
 
 static void answered(struct life *life, struct message *message, const void *response)
 {
+    struct loner *loner = message->owner;
     (void)life;
-    (void)message;
-    (void)response; /* the oracle has looked at it */
+    if (response == NULL) { /* the oracle has looked at it otherwise */
+        finder_forget(&loner->finder);
+    }
 }
 
 static struct message *new_message(struct loner *loner, int16_t key)
@@ -326,6 +328,26 @@ void loner_probe(struct loner *loner, int old_leader, int leader)
 
 /* ---- All ---- */
 
+/* [is_tired]: it asks again who leads. */
+static bool is_connected(struct loner *loner, bool is_tired)
+{
+    struct life *life = loner->life;
+    if (is_tired) {
+        finder_forget(&loner->finder);
+        if (loner->lane.machine >= 0) {
+            lane_break(life, &loner->lane);
+        }
+    }
+    if (loner->lane.machine >= 0) {
+        return true;
+    }
+    int machine = finder_leader(life, &loner->finder);
+    if (machine >= 0) {
+        lane_open(life, &loner->lane, machine);
+    }
+    return machine >= 0;
+}
+
 static void wake(struct life *life, void *who, uint64_t what)
 {
     struct loner *loner = who;
@@ -338,15 +360,8 @@ static void wake(struct life *life, void *who, uint64_t what)
     if (lane_is_busy(&loner->lane)) {
         return;
     }
-    if (loner->lane.machine < 0 || chance_in(&life->chance, 50)) {
-        int machine = worker_find_leader(life);
-        if (loner->lane.machine >= 0) {
-            lane_break(life, &loner->lane);
-        }
-        if (machine < 0) {
-            return;
-        }
-        lane_open(life, &loner->lane, machine);
+    if (!is_connected(loner, chance_in(&life->chance, 100))) {
+        return;
     }
     switch (loner->kind) {
         case LONER_SIMPLE:
@@ -365,19 +380,14 @@ static void declare(struct life *life, void *who, uint64_t what)
 {
     struct loner *loner = who;
     char name[TEXT];
-    bool is_due = what < 50 && !life->is_over;
+    bool is_due = what < 200 && !life->is_over;
     for (int i = 0; is_due && i < TOPICS; i++) {
-        const struct state *state = coordinator_state(life->cluster->reference);
+        const struct state *state = coordinator_state(life->reference);
         snprintf(name, sizeof name, "t%d", i);
         if (state_topic(state, span_from_cstr(name)) != NULL) {
             continue;
         }
-        int machine = worker_find_leader(life);
-        if (loner->lane.machine >= 0) {
-            lane_break(life, &loner->lane);
-        }
-        if (machine >= 0) {
-            lane_open(life, &loner->lane, machine);
+        if (is_connected(loner, what % 4 == 3)) {
             create_topic(loner, name);
         }
         events_add(life, life->now_ms + 150, declare, loner, what + 1);
@@ -385,16 +395,23 @@ static void declare(struct life *life, void *who, uint64_t what)
     }
 }
 
-void loner_declare(struct loner *loner)
+void loners_declare(struct life *life)
 {
-    declare(loner->life, loner, 0);
+    /* By whoever asks first: without an operator there are none but these. */
+    struct loner *loner = &life->loners[LONERS_MAX - 1];
+    loner->life = life;
+    loner->number = LONERS_MAX - 1;
+    finder_init(life, &loner->finder);
+    lane_init(life, &loner->lane, 20000);
+    lane_init(life, &loner->other, 20000);
+    declare(life, loner, 0);
 }
 
 void loners_init(struct life *life)
 {
     const struct options *options = &life->options;
     int count = options->simples + options->admins + options->liars;
-    ensure(count <= LONERS_MAX);
+    ensure(count < LONERS_MAX);
     life->loners = calloc(LONERS_MAX, sizeof *life->loners);
     ensure(life->loners != NULL);
     for (int i = 0; i < count; i++) {
@@ -404,6 +421,7 @@ void loners_init(struct life *life)
         loner->kind = i < options->simples                     ? LONER_SIMPLE
                       : i < options->simples + options->admins ? LONER_ADMIN
                                                                : LONER_LIAR;
+        finder_init(life, &loner->finder);
         lane_init(life, &loner->lane, 20000);
         events_add(life, chance_below(&life->chance, 5000), wake, loner, 0);
     }

@@ -1,6 +1,6 @@
 /* Texts by key: what has been seen and must not be contradicted. */
-#ifndef TESTS_CORE_RANDOM_BOOK_H
-#define TESTS_CORE_RANDOM_BOOK_H
+#ifndef TESTS_SIM_ORACLE_BOOK_H
+#define TESTS_SIM_ORACLE_BOOK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* Clients that behave as Kafka's do: members of groups; and what is left of a member that was
  * thought dead and goes on all the same (a ghost). */
-#ifndef TESTS_CORE_RANDOM_WORKER_H
-#define TESTS_CORE_RANDOM_WORKER_H
+#ifndef TESTS_SIM_CLIENTS_WORKER_H
+#define TESTS_SIM_CLIENTS_WORKER_H
 
-#include "tests/core/random/wire.h"
+#include "tests/sim/clients/lane.h"
 
 enum worker_state {
     WORKER_OFF,
@@ -31,8 +31,8 @@ struct worker {
     bool leads;
     char (*others)[TEXT];
     int32_t others_count;
-    int change;  /* its subscription */
-    int machine; /* where it thinks the leader is */
+    int change; /* its subscription */
+    struct finder finder;
     struct lane lane, data;
 };
 
@@ -44,8 +44,6 @@ void worker_die(struct worker *worker, bool leaves_ghost);
 void worker_leave(struct worker *worker);
 /* It does nothing for so long, and then goes on as if nothing had happened. */
 void worker_pause(struct worker *worker, int64_t ms);
-/* Which machine a client finds when it asks for the leader; -1: nobody knows. */
-int worker_find_leader(struct life *life);
 /* An OffsetCommit of one to three partitions. */
 void worker_commit(struct life *life,
                    struct lane *lane,

@@ -1,4 +1,4 @@
-#include "tests/core/random/worker.h"
+#include "tests/sim/clients/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
-#include "tests/core/random/oracle.h"
+#include "tests/sim/oracle/machine.h"
+#include "tests/sim/oracle/oracle.h"
 
 enum { BACKOFF_MS = 100, FLAVOURS = 4, METADATA_MAX = 120000 };
 
@@ -37,16 +38,6 @@ static void forget(struct worker *worker)
     worker->leads = false;
 }
 
-int worker_find_leader(struct life *life)
-{
-    struct machine *asked = &life->cluster->machines[chance_below(&life->chance, MACHINES)];
-    if (asked->core == NULL || cluster_is_paused(life, asked)) {
-        return -1;
-    }
-    int leader = (int)coordinator_leader_id(asked->core) - 1;
-    return leader < 0 ? (int)chance_below(&life->chance, MACHINES) : leader;
-}
-
 static void look_for_leader(struct worker *worker)
 {
     if (worker->lane.machine >= 0) {
@@ -55,7 +46,7 @@ static void look_for_leader(struct worker *worker)
     if (worker->data.machine >= 0) {
         lane_break(worker->life, &worker->data);
     }
-    worker->machine = -1;
+    finder_forget(&worker->finder);
 }
 
 static bool is_connected(struct worker *worker, struct lane *lane)
@@ -64,13 +55,11 @@ static bool is_connected(struct worker *worker, struct lane *lane)
     if (lane->machine >= 0) {
         return true;
     }
-    if (worker->machine < 0) {
-        worker->machine = worker_find_leader(life);
-    }
-    if (worker->machine < 0) {
+    int machine = finder_leader(life, &worker->finder);
+    if (machine < 0) {
         return false;
     }
-    lane_open(life, lane, worker->machine);
+    lane_open(life, lane, machine);
     return true;
 }
 
@@ -199,7 +188,7 @@ static bool deal(struct worker *worker, const char *api, int16_t error)
 
 static void lost(struct worker *worker)
 {
-    worker->machine = -1;
+    finder_forget(&worker->finder);
     if (worker->state == WORKER_SYNCING) {
         worker->state = WORKER_JOINING;
     }
@@ -410,7 +399,7 @@ void worker_commit(struct life *life,
     char name[TEXT];
     snprintf(name, sizeof name, "t%d", (int)chance_below(&life->chance, TOPICS));
     const struct topic *known =
-        state_topic(coordinator_state(life->cluster->reference), span_from_cstr(name));
+        state_topic(coordinator_state(life->reference), span_from_cstr(name));
     topic.name = span_from_cstr(name);
     if (known != NULL) {
         topic.topic_id = known->uuid;
@@ -500,7 +489,7 @@ void worker_fetch(struct life *life,
     char names[TOPICS][TEXT];
     int32_t partitions[] = {0, 1, 2, 3, 4, 5, 6};
     bool is_all = version >= 2 && chance_in(&life->chance, 400);
-    const struct state *state = coordinator_state(life->cluster->reference);
+    const struct state *state = coordinator_state(life->reference);
     for (int i = 0; i < TOPICS; i++) {
         snprintf(names[i], TEXT, "t%d", i);
         const struct topic *known = state_topic(state, span_from_cstr(names[i]));
@@ -718,7 +707,7 @@ void worker_pause(struct worker *worker, int64_t ms)
 static void init(struct life *life, struct worker *worker, int number)
 {
     struct chance *chance = &life->chance;
-    *worker = (struct worker){.life = life, .number = number, .machine = -1, .generation = -1};
+    *worker = (struct worker){.life = life, .number = number, .generation = -1};
     worker->group = (int)chance_below(chance, life->options.groups);
     worker->join_version = (int16_t)chance_below(chance, 10);
     worker->sync_version = (int16_t)chance_below(chance, 6);
@@ -732,6 +721,7 @@ static void init(struct life *life, struct worker *worker, int number)
         worker->flavour = 3;
     }
     worker->change = (int)chance_below(chance, 100);
+    finder_init(life, &worker->finder);
     lane_init(life, &worker->lane, life->options.rebalance_ms + life->options.session_ms + 10000);
     lane_init(life, &worker->data, chance_between(chance, 3000, 30000));
 }

@@ -1,4 +1,4 @@
-#include "tests/core/random/book.h"
+#include "tests/sim/oracle/book.h"
 
 #include <inttypes.h>
 #include <stdio.h>

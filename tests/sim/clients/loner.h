@@ -1,9 +1,9 @@
 /* Clients that are members of nothing: simple consumers, who commit without a group's membership;
  * operators; and liars, who send whatever they like. */
-#ifndef TESTS_CORE_RANDOM_LONER_H
-#define TESTS_CORE_RANDOM_LONER_H
+#ifndef TESTS_SIM_CLIENTS_LONER_H
+#define TESTS_SIM_CLIENTS_LONER_H
 
-#include "tests/core/random/wire.h"
+#include "tests/sim/clients/lane.h"
 
 enum loner_kind { LONER_SIMPLE, LONER_ADMIN, LONER_LIAR };
 
@@ -11,6 +11,7 @@ struct loner {
     struct life *life;
     int number;
     enum loner_kind kind;
+    struct finder finder;
     struct lane lane;
     struct lane other; /* of a probe */
     int old_leader;
@@ -19,7 +20,7 @@ struct loner {
 void loners_init(struct life *life);
 void loners_close(struct life *life);
 /* Declares the topics that all use, as soon as anybody listens. */
-void loner_declare(struct loner *loner);
+void loners_declare(struct life *life);
 /* Commits at the new leader, and when that is acknowledged reads at the old one, which may not know
  * yet that it is the old one. */
 void loner_probe(struct loner *loner, int old_leader, int leader);

@@ -5,7 +5,7 @@
 
 #include "rpc/ensure.h"
 #include "server/core/record.h"
-#include "tests/core/random/oracle.h"
+#include "tests/sim/oracle/oracle.h"
 
 typedef void record_look_fn(struct life *life, void *ctx, const struct record *record);
 
@@ -103,7 +103,7 @@ struct applying {
 
 static const struct state *reference(const struct life *life)
 {
-    return coordinator_state(life->cluster->reference);
+    return coordinator_state(life->reference);
 }
 
 static const struct group *group_of(const struct life *life,
@@ -140,7 +140,7 @@ static void check_expiry(struct life *life,
                          const struct topic *topic,
                          const struct offset_row *row)
 {
-    int64_t now_ms = life_wall_ms(life);
+    int64_t now_ms = life->wall_ms_max;
     int64_t base_ms = row->commit_ms;
     if (group->members_count == 0 && group->protocol_type.len > 0 && group->empty_since_ms >= 0) {
         base_ms = group->empty_since_ms;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "rpc/ensure.h"
-#include "tests/core/random/life.h"
+#include "tests/sim/life/life.h"
 
 struct event {
     int64_t at_ms;

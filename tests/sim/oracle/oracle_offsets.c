@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "rpc/ensure.h"
-#include "tests/core/random/oracle.h"
+#include "tests/sim/oracle/oracle.h"
 
 struct op *oracle_new_op(struct life *life)
 {
@@ -48,7 +48,7 @@ static void put_version(struct life *life, struct cell *cell, int64_t op)
         cell->versions = realloc(cell->versions, cell->cap * sizeof *cell->versions);
         ensure(cell->versions != NULL);
     }
-    cell->versions[cell->count++] = (struct version){life->cluster->position, op};
+    cell->versions[cell->count++] = (struct version){life->position, op};
 }
 
 static int64_t last_of(const struct cell *cell)
@@ -109,7 +109,7 @@ void oracle_offset_written(struct life *life,
         cell->next = life->oracle->cells;
         life->oracle->cells = cell;
     }
-    op->position = life->cluster->position;
+    op->position = life->position;
     put_version(life, cell, (int64_t)op->id);
 }
 
@@ -201,7 +201,7 @@ void oracle_check_whole(struct life *life,
 
 void oracle_check_cells(struct life *life)
 {
-    const struct state *state = coordinator_state(life->cluster->reference);
+    const struct state *state = coordinator_state(life->reference);
     for (const struct cell *cell = life->oracle->cells; cell != NULL; cell = cell->next) {
         const struct group_slot *slot = state_group(state, span_from_cstr(cell->group));
         const struct topic *topic = state_topic(state, span_from_cstr(cell->topic));

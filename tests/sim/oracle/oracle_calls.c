@@ -7,7 +7,7 @@
 #include "rpc/api.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
-#include "tests/core/random/oracle.h"
+#include "tests/sim/oracle/oracle.h"
 
 void oracle_init(struct life *life)
 {

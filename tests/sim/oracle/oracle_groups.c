@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rpc/ensure.h"
-#include "tests/core/random/oracle.h"
+#include "tests/sim/oracle/oracle.h"
 
 enum { KEY = 4 * TEXT };
 
@@ -139,7 +139,7 @@ void oracle_heard(struct life *life,
     char key[KEY];
     (void)parked;
     member_key(key, "alive", machine, group->id, member->id);
-    book_set_number(life->oracle->book, key, cluster_group_ms(life, machine));
+    book_set_number(life->oracle->book, key, machine_group_ms(machine));
 }
 
 static int64_t silent_ms(const struct life *life,
@@ -151,7 +151,7 @@ static int64_t silent_ms(const struct life *life,
     member_key(key, "alive", machine, group->id, member->id);
     int64_t last_ms = book_number(life->oracle->book, key, INT64_MIN);
     last_ms = last_ms > machine->serving_ms ? last_ms : machine->serving_ms;
-    return cluster_group_ms(life, machine) - last_ms;
+    return machine_group_ms(machine) - last_ms;
 }
 
 static int64_t parked_calls(const struct life *life,
@@ -160,7 +160,7 @@ static int64_t parked_calls(const struct life *life,
                             const struct member *member)
 {
     int64_t count = 0;
-    for (const struct message *at = life->wire->started; at != NULL; at = at->next_all) {
+    for (const struct message *at = life->started; at != NULL; at = at->next_all) {
         count += at->machine == machine->at && at->parked_term == machine->term &&
                  at->parked_group == group->id && at->parked_member == member->id;
     }
@@ -211,7 +211,7 @@ static int64_t since(const struct life *life,
     member_key(key, what, machine, group->id, 0);
     int64_t began_ms = book_number(life->oracle->book, key, INT64_MIN);
     began_ms = began_ms > machine->serving_ms ? began_ms : machine->serving_ms;
-    return cluster_group_ms(life, machine) - began_ms;
+    return machine_group_ms(machine) - began_ms;
 }
 
 static void note_time(struct life *life,
@@ -221,7 +221,7 @@ static void note_time(struct life *life,
 {
     char key[KEY];
     member_key(key, what, machine, group->id, 0);
-    book_set_number(life->oracle->book, key, cluster_group_ms(life, machine));
+    book_set_number(life->oracle->book, key, machine_group_ms(machine));
 }
 
 static void check_sync_expired(struct life *life,
@@ -322,7 +322,7 @@ static void check_order(struct life *life,
     char key[KEY];
     snprintf(key, sizeof key, "newest/%" PRIu64, group->id);
     int64_t newest = book_number(life->oracle->book, key, -1);
-    if (machine->is_cut || machine->term != life->cluster->term) {
+    if (machine->is_cut || machine->term != life->term) {
         life->oracle->stale++;
         return;
     }
