@@ -35,6 +35,14 @@ def data(content):
     return int32(-1) if content is None else int32(len(content)) + content
 
 
+def by_topic(partitions):
+    """(topic, partition) pairs as a request lists them: a row per topic."""
+    found = collections.defaultdict(list)
+    for topic, partition in sorted(partitions):
+        found[topic].append(partition)
+    return [string(topic) + array(map(int32, indexes)) for topic, indexes in found.items()]
+
+
 def subscription(topics):
     """A subscription of the consumer protocol, v0."""
     return int16(0) + array(map(string, topics)) + data(None)
@@ -42,11 +50,7 @@ def subscription(topics):
 
 def assignment(partitions):
     """An assignment of the consumer protocol, v0: of (topic, partition) pairs."""
-    by_topic = collections.defaultdict(list)
-    for topic, partition in sorted(partitions):
-        by_topic[topic].append(partition)
-    rows = [string(topic) + array(map(int32, found)) for topic, found in by_topic.items()]
-    return int16(0) + array(rows) + data(None)
+    return int16(0) + array(by_topic(partitions)) + data(None)
 
 
 def assigned(content):
@@ -106,28 +110,43 @@ class Client(Connection):
         self.sync_begin(*args, **kwargs)
         return self.sync_end()
 
-    def heartbeat(self, group, generation, member, instance=None):
+    def heartbeat_begin(self, group, generation, member, instance=None):
         self.send(HEARTBEAT, 3,
                   string(group) + int32(generation) + string(member) + string(instance))
+
+    def heartbeat_end(self):
         reply = self.receive()
         reply.int32()
         return reply.int16()
 
-    def leave(self, group, members):
-        """[members]: (member id, instance id) pairs. (error, [each one's error])"""
+    def heartbeat(self, *args, **kwargs):
+        self.heartbeat_begin(*args, **kwargs)
+        return self.heartbeat_end()
+
+    def leave_begin(self, group, members):
+        """[members]: (member id, instance id) pairs."""
         self.send(LEAVE_GROUP, 3,
                   string(group) + array(string(who) + string(place) for who, place in members))
+
+    def leave_end(self):
+        """(error, [each one's error])"""
         reply = self.receive()
         reply.int32()
         error = reply.int16()
         return error, reply.array(lambda: (reply.string(), reply.string(), reply.int16())[2])
 
+    def leave(self, *args, **kwargs):
+        self.leave_begin(*args, **kwargs)
+        return self.leave_end()
+
     def commit_begin(self, group, offsets, generation=-1, member="", instance=None):
-        """[offsets]: {(topic, partition): offset}"""
-        by_topic = collections.defaultdict(list)
-        for (topic, partition), offset in offsets.items():
-            by_topic[topic].append(int32(partition) + int64(offset) + int32(-1) + string(""))
-        rows = [string(topic) + array(found) for topic, found in by_topic.items()]
+        """[offsets]: {(topic, partition): offset, or (offset, leader epoch, metadata)}"""
+        places = collections.defaultdict(list)
+        for (topic, partition), row in offsets.items():
+            offset, epoch, metadata = row if isinstance(row, tuple) else (row, -1, "")
+            places[topic].append(int32(partition) + int64(offset) + int32(epoch) +
+                                 string(metadata))
+        rows = [string(topic) + array(found) for topic, found in places.items()]
         self.send(OFFSET_COMMIT, 7, string(group) + int32(generation) + string(member) +
                   string(instance) + array(rows))
 
@@ -149,25 +168,47 @@ class Client(Connection):
         self.commit_begin(*args, **kwargs)
         return self.commit_end()
 
-    def fetch(self, group):
-        """(error, {(topic, partition): offset}) of all that is committed."""
-        self.send(OFFSET_FETCH, 5, string(group) + int32(-1))
+    def fetch_begin(self, group, partitions=None):
+        """[partitions]: (topic, partition) pairs; None: all that is committed."""
+        wanted = int32(-1) if partitions is None else array(by_topic(partitions))
+        self.send(OFFSET_FETCH, 5, string(group) + wanted)
+
+    def fetch_end(self):
+        """(error, [(topic, partition, offset, leader epoch, metadata, error)...])"""
         reply = self.receive()
         reply.int32()
-        offsets = {}
-
-        def partition(name):
-            index, offset, _, _ = reply.int32(), reply.int64(), reply.int32(), reply.string()
-            error = reply.int16()
-            if error == 0 and offset >= 0:
-                offsets[name, index] = offset
+        rows = []
 
         def topic():
             name = reply.string()
-            reply.array(lambda: partition(name))
+            rows.extend(reply.array(lambda: (name, reply.int32(), reply.int64(), reply.int32(),
+                                             reply.string(), reply.int16())))
 
         reply.array(topic)
-        return reply.int16(), offsets
+        return reply.int16(), rows
+
+    def fetch(self, group):
+        """(error, {(topic, partition): offset}) of all that is committed."""
+        self.fetch_begin(group)
+        error, rows = self.fetch_end()
+        return error, {(topic, index): offset for topic, index, offset, _, _, fault in rows
+                       if fault == 0 and offset >= 0}
+
+    def delete_offsets_begin(self, group, partitions):
+        self.send(OFFSET_DELETE, 0, string(group) + array(by_topic(partitions)))
+
+    def delete_offsets_end(self):
+        """(error, [(topic, partition, error)...])"""
+        reply = self.receive()
+        error, _ = reply.int16(), reply.int32()
+        rows = []
+
+        def topic():
+            name = reply.string()
+            rows.extend(reply.array(lambda: (name, reply.int32(), reply.int16())))
+
+        reply.array(topic)
+        return error, rows
 
     def list_groups(self):
         """(error, {group: protocol type})"""
@@ -176,12 +217,18 @@ class Client(Connection):
         reply.int32()
         return reply.int16(), dict(reply.array(lambda: (reply.string(), reply.string())))
 
-    def delete_groups(self, names):
-        """{group: error}"""
+    def delete_groups_begin(self, names):
         self.send(DELETE_GROUPS, 1, array(map(string, names)))
+
+    def delete_groups_end(self):
+        """{group: error}"""
         reply = self.receive()
         reply.int32()
         return dict(reply.array(lambda: (reply.string(), reply.int16())))
+
+    def delete_groups(self, names):
+        self.delete_groups_begin(names)
+        return self.delete_groups_end()
 
     def delete_topics(self, names, timeout_ms=10_000):
         """{topic: error}"""

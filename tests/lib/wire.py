@@ -98,17 +98,25 @@ class Connection:
             data += part
         return data
 
-    def send(self, api_key, version, body):
-        """Sends one request (header v1); its reply comes with receive()."""
+    def frame(self, api_key, version, body):
+        """The bytes of one request (header v1), whose reply is now awaited."""
         self.correlation_id += 1
         frame = int16(api_key) + int16(version) + int32(self.correlation_id)
         frame += string(self.client_id) + body
-        self.socket.sendall(int32(len(frame)) + frame)
         self.awaited.append(self.correlation_id)
+        return int32(len(frame)) + frame
+
+    def send(self, api_key, version, body):
+        """Sends one request; its reply comes with receive()."""
+        self.socket.sendall(self.frame(api_key, version, body))
 
     def receive(self):
         """A Reader of the body (header v0) of the next reply, in the order of the requests."""
-        reply = Reader(self._read(struct.unpack(">i", self._read(4))[0]))
+        return self.body(self._read(struct.unpack(">i", self._read(4))[0]))
+
+    def body(self, content):
+        """A Reader of the body of a reply, past its header."""
+        reply = Reader(content)
         if reply.int32() != self.awaited.popleft():
             raise WireError("reply to another request")
         return reply
@@ -118,12 +126,19 @@ class Connection:
         self.send(api_key, version, body)
         return self.receive()
 
-    def find_coordinator(self, group):
+    def find_coordinator_begin(self, group):
+        self.send(FIND_COORDINATOR, 1, string(group) + b"\0")
+
+    def find_coordinator_end(self):
         """(error, node id, host, port) of a group's coordinator as this node names it."""
-        reply = self.call(FIND_COORDINATOR, 1, string(group) + b"\0")
+        reply = self.receive()
         reply.int32()
         error, _ = reply.int16(), reply.string()
         return error, reply.int32(), reply.string(), reply.int32()
+
+    def find_coordinator(self, group):
+        self.find_coordinator_begin(group)
+        return self.find_coordinator_end()
 
     def metadata(self, topics=None):
         """{'brokers': {id: (host, port)}, 'controller': id, 'topics': {name: (error, leaders)}},
@@ -150,17 +165,27 @@ class Connection:
         controller = reply.int32()
         return {"brokers": brokers, "controller": controller, "topics": dict(reply.array(topic))}
 
-    def create_topic(self, name, partitions, timeout_ms=10_000):
-        """Creates one topic; returns its Kafka error code (0 created, 36 exists already)."""
+    def create_topic_begin(self, name, partitions, timeout_ms=10_000):
         topic = string(name) + int32(partitions) + int16(-1) + array([]) + array([])
-        reply = self.call(CREATE_TOPICS, 4, array([topic]) + int32(timeout_ms) + b"\0")
+        self.send(CREATE_TOPICS, 4, array([topic]) + int32(timeout_ms) + b"\0")
+
+    def create_topic_end(self):
+        """Its Kafka error code (0 created, 36 exists already)."""
+        reply = self.receive()
         reply.int32()
         results = reply.array(lambda: (reply.string(), reply.int16(), reply.string()))
         return results[0][1]
 
-    def describe_group(self, group):
+    def create_topic(self, *args, **kwargs):
+        self.create_topic_begin(*args, **kwargs)
+        return self.create_topic_end()
+
+    def describe_group_begin(self, group):
+        self.send(DESCRIBE_GROUPS, 4, array([string(group)]) + b"\0")
+
+    def describe_group_end(self):
         """(error, state, protocol, members) with one dict per member."""
-        reply = self.call(DESCRIBE_GROUPS, 4, array([string(group)]) + b"\0")
+        reply = self.receive()
         reply.int32()
 
         def member():
@@ -172,3 +197,7 @@ class Connection:
         error, _, state = reply.int16(), reply.string(), reply.string()
         _, protocol = reply.string(), reply.string()
         return error, state, protocol, reply.array(member)
+
+    def describe_group(self, group):
+        self.describe_group_begin(group)
+        return self.describe_group_end()

@@ -1,0 +1,2 @@
+CLIENTS=[]
+class Crew: pass
