@@ -158,6 +158,9 @@ void guard_poll(struct guard *guard)
     if (guard->is_closing) {
         return;
     }
+#if ROSTER_BUG == 2 /* what is on its way to the disk passes for being there */
+    guard_disk_tell_early(guard);
+#endif
     if (raft->state == RAFT_UNAVAILABLE) {
         guard_stop(guard, "the library gave up (RAFT_UNAVAILABLE)");
         return;
@@ -425,6 +428,19 @@ static int send_message(struct raft_io *io,
     return guard->original.send(io, request, &copy, cb);
 }
 
+/* The rules that this build has. */
+static unsigned rules_of_build(unsigned rules)
+{
+#if ROSTER_BUG == 19 /* an ack claims entries that its leader has not verified */
+    rules &= ~(unsigned)(GUARD_CLAMP_SYNC | GUARD_CLAMP_ASYNC | GUARD_CLAMP_SNAP);
+#elif ROSTER_BUG == 20 /* whoever asks with an old term never learns of the new one */
+    rules &= ~(unsigned)GUARD_REAL_TERM;
+#elif ROSTER_BUG == 99 /* the library as it is, and the barrier that says when to serve */
+    rules &= GUARD_BARRIER;
+#endif
+    return rules;
+}
+
 void guard_attach(struct guard *guard,
                   struct raft *raft,
                   struct raft_io *io,
@@ -433,6 +449,7 @@ void guard_attach(struct guard *guard,
                   const struct guard_events *events,
                   void *ctx)
 {
+    rules = rules_of_build(rules);
     *guard = (struct guard){.raft = raft,
                             .io = io,
                             .original = *io,

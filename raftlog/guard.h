@@ -115,6 +115,9 @@ struct guard {
     unsigned truncates_alone;   /* ... or has not even been submitted */
     unsigned append_ticks;      /* since the oldest write was begun or one completed */
     unsigned put_ticks;
+#if ROSTER_BUG == 2
+    struct append *untold; /* on the way to the disk, and the library has not been told so */
+#endif
     unsigned long long counts[GUARD_COUNTS];
 };
 

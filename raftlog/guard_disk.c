@@ -1,6 +1,7 @@
 /* The guard's half that stands between the library and its disk: the fail-stop of G6, and the
  * moment from which a new leader's own entries are durable (G2). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "raftlog/guard_parts.h"
 #include "rpc/ensure.h"
@@ -12,15 +13,30 @@ struct append {
     struct guard *guard;
     raft_term term;     /* the term in which a leader wrote it, else 0 */
     unsigned truncates; /* of those pending, how many are done when this is */
+#if ROSTER_BUG == 2
+    struct append *next; /* in guard->untold */
+    bool is_told;
+    struct raft_entry *entries; /* copies: the library frees its own when it is told */
+    unsigned n;
+#endif
 };
 
-static void append_done(struct raft_io_append *request, int status)
+static void stop_writing(struct guard *guard, const char *what)
 {
-    struct append *append = (struct append *)request;
+#if ROSTER_BUG == 17 /* the library is left to get on with a failed write */
+    (void)guard;
+    (void)what;
+#else
+    guard_stop(guard, what);
+#endif
+}
+
+static void tell(struct append *append, int status)
+{
     struct guard *guard = append->guard;
     struct raft *raft = guard->raft;
     if (status != 0) {
-        guard_stop(guard, "a write to the log failed");
+        stop_writing(guard, "a write to the log failed");
     }
     guard->appends--;
     guard->append_ticks = 0;
@@ -30,6 +46,62 @@ static void append_done(struct raft_io_append *request, int status)
         guard->ready_term = append->term;
     }
     append->cb(append->inner, status);
+}
+
+#if ROSTER_BUG == 2
+static struct raft_entry *copy_entries(const struct raft_entry entries[], unsigned n)
+{
+    struct raft_entry *copies = calloc(n, sizeof *copies);
+    ensure(copies != NULL);
+    for (unsigned i = 0; i < n; i++) {
+        copies[i] = entries[i];
+        copies[i].buf.base = malloc(entries[i].buf.len);
+        ensure(copies[i].buf.base != NULL);
+        memcpy(copies[i].buf.base, entries[i].buf.base, entries[i].buf.len);
+    }
+    return copies;
+}
+
+void guard_disk_tell_early(struct guard *guard)
+{
+    while (guard->untold != NULL) {
+        struct append *append = guard->untold;
+        guard->untold = append->next;
+        append->is_told = true;
+        tell(append, 0);
+        guard_acks_release(guard);
+    }
+}
+
+/* True: the library knows already. */
+static bool forget_untold(struct append *append)
+{
+    struct append **at = &append->guard->untold;
+    while (*at != NULL && *at != append) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        *at = append->next;
+    }
+    for (unsigned i = 0; i < append->n; i++) {
+        free(append->entries[i].buf.base);
+    }
+    free(append->entries);
+    return append->is_told;
+}
+#endif
+
+static void append_done(struct raft_io_append *request, int status)
+{
+    struct append *append = (struct append *)request;
+    struct guard *guard = append->guard;
+#if ROSTER_BUG == 2
+    if (forget_untold(append)) {
+        free(append);
+        return;
+    }
+#endif
+    tell(append, status);
     free(append);
     guard_acks_release(guard);
     guard_poll(guard);
@@ -54,10 +126,23 @@ static int append_entries(struct raft_io *io,
     append->truncates = guard->truncates_alone;
     guard->truncates_alone = 0;
     request->cb = cb;
+#if ROSTER_BUG == 2
+    entries = append->entries = copy_entries(entries, n);
+    append->n = n;
+    for (struct append **at = &guard->untold;; at = &(*at)->next) {
+        if (*at == NULL) {
+            *at = append;
+            break;
+        }
+    }
+#endif
     int rv = guard->original.append(io, &append->request, entries, n, append_done);
     if (rv != 0) {
+#if ROSTER_BUG == 2
+        forget_untold(append);
+#endif
         free(append);
-        guard_stop(guard, "a write to the log was refused");
+        stop_writing(guard, "a write to the log was refused");
         return rv;
     }
     if (guard->appends++ == 0) {
@@ -144,6 +229,11 @@ static int put_snapshot(struct raft_io *io,
 static int set_term(struct raft_io *io, raft_term term)
 {
     struct guard *guard = guard_of(io);
+#if ROSTER_BUG == 3 /* a node that starts again has forgotten its term and its vote */
+    (void)guard;
+    (void)term;
+    return 0;
+#endif
     int rv = guard->original.set_term(io, term);
     if (rv != 0) {
         guard_stop(guard, "writing the term failed");
@@ -154,6 +244,11 @@ static int set_term(struct raft_io *io, raft_term term)
 static int set_vote(struct raft_io *io, raft_id id)
 {
     struct guard *guard = guard_of(io);
+#if ROSTER_BUG == 3
+    (void)guard;
+    (void)id;
+    return 0;
+#endif
     int rv = guard->original.set_vote(io, id);
     if (rv != 0) {
         guard_stop(guard, "writing the vote failed");

@@ -29,5 +29,8 @@ void guard_acks_release(struct guard *guard);
 /* guard_disk.c */
 void guard_disk_attach(struct guard *guard);
 void guard_disk_tick(struct guard *guard);
+#if ROSTER_BUG == 2
+void guard_disk_tell_early(struct guard *guard);
+#endif
 
 #endif

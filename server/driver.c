@@ -56,7 +56,24 @@ static void drain(struct driver *driver, int64_t now_ms)
 
 int64_t driver_now_ms(const struct driver *driver)
 {
+#if ROSTER_BUG == 9 /* sessions end by the wall clock */
+    (void)driver;
+    return clock_wall_ms();
+#else
     return (int64_t)uv_now(driver->loop);
+#endif
+}
+
+/* When the coordinator wants to be called, by the loop's clock. */
+static int64_t next_deadline_ms(const struct driver *driver)
+{
+    int64_t at_ms = coordinator_next_deadline(driver->coordinator);
+#if ROSTER_BUG == 9
+    if (at_ms != INT64_MAX) {
+        at_ms -= clock_wall_ms() - (int64_t)uv_now(driver->loop);
+    }
+#endif
+    return at_ms;
 }
 
 static void notice_gap(struct driver *driver, int64_t gap_ms)
@@ -91,7 +108,7 @@ void driver_turn(struct driver *driver)
 {
     begin_input(driver);
     driver->turn_ms = clock_monotonic_ms();
-    alarm_ask(&driver->alarm, coordinator_next_deadline(driver->coordinator));
+    alarm_ask(&driver->alarm, next_deadline_ms(driver));
 }
 
 static void on_alarm(void *ctx)
