@@ -180,7 +180,9 @@ bool data_dir_open(struct data_dir *data,
             return false;
         }
     }
-    int rv = sync_dir(data->dir);
+    char parent[DATA_DIR_PATH_MAX];
+    int rv = join(parent, dir, "..") ? sync_dir(parent) : -ENAMETOOLONG;
+    rv = rv == 0 || rv == -EACCES ? sync_dir(data->dir) : rv;
     if (rv != 0) {
         snprintf(message, message_len, "cannot use %s: %s", data->dir, strerror(-rv));
         return false;

@@ -65,13 +65,28 @@ static bool fail_errno(const struct opening *o, const char *what)
     return fail(o, "%s: %s%s", what, strerror(error), advice(error));
 }
 
+/* The directory's own name lasts. A parent that we may not read was not ours to make it in. */
+static bool sync_parent(const struct opening *o)
+{
+    int fd = openat(o->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == EACCES || fail_errno(o, "its parent cannot be opened");
+    }
+    bool is_synced = fsync(fd) == 0 || fail_errno(o, "its parent cannot be synced");
+    close(fd);
+    return is_synced;
+}
+
 static bool open_directory(struct opening *o)
 {
     if (mkdir(o->path, 0750) != 0 && errno != EEXIST) {
         return fail_errno(o, "cannot be created");
     }
     o->fd = open(o->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return o->fd >= 0 || fail_errno(o, "cannot be opened");
+    if (o->fd < 0) {
+        return fail_errno(o, "cannot be opened");
+    }
+    return sync_parent(o);
 }
 
 static bool take_lock(const struct opening *o, struct datadir *datadir)
