@@ -1,0 +1,284 @@
+"""A cluster of real nodes, each in a network namespace of its own, on a disk of its own that can lose
+power, in cgroups of its own, with a wall clock of its own; and places for clients.
+
+    room.enter()                              # first thing in main()
+    with Lab(3, programs, out, seed) as lab:  # starts the nodes, waits for a leader
+        lab.kill(2); lab.disks[2].crash(); lab.run(2)
+
+To clients (the interface of workloads.start()): nodes, client_places, client_command().
+
+A node that ends by itself is started again after RESTART_S, as a service manager would; kill() says
+that it is to stay down until run(). A node that refuses its directory stays down and is `damaged`
+until rejoin().
+
+Below [out]: nodes/<name>/log and roster.properties, logdump/<name>.jsonl after stop().
+"""
+
+import pathlib
+import shutil
+import signal
+import subprocess
+import threading
+
+from cluster import Cluster, ClusterError
+from lab import clock, health, room
+from lab.cgroup import Cgroup
+from lab.disk import Disk
+from lab.net import SELF, Net, address
+from lab.watch import Watch
+from wire import Connection
+
+CLIENT_PORT = 9092
+PEER_PORT = 9093
+RESTART_S = 1.0
+REJOIN_S = 60.0
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": 500,
+    "raft.snapshot.threshold.bytes": 262144,
+    "raft.snapshot.trailing.bytes": 65536,
+    "disk.free.min.bytes": 16 << 20,
+}
+# A sanitizer wants to be loaded first; libfaketime is harmless there.
+SANITIZER = {"ASAN_OPTIONS": "verify_asan_link_order=0:abort_on_error=1",
+             "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
+class Programs:
+    """The binaries of one build."""
+
+    def __init__(self, build, rosterd=None):
+        build = pathlib.Path(build).resolve()
+        self.rosterd = pathlib.Path(rosterd or build / "server/rosterd").resolve()
+        self.chaosnet = build / "jepsen/chaosnet"
+        self.lossfs = build / "jepsen/disk/lossfs"
+        self.logdump = build / "jepsen/logdump/logdump"
+
+    def missing(self):
+        return [str(path) for path in vars(self).values() if not path.exists()]
+
+
+class Lab(Cluster):
+    def __init__(self, n, programs, out, seed, writer=None, clients=4, settings=None):
+        self.programs, self.writer, self.out = programs, writer, pathlib.Path(out)
+        self.scratch = room.scratch()
+        self.lock = threading.RLock()
+        self.wanted, self.damaged, self.impairments, self.ended = set(), set(), {}, {}
+        self.names = {i: f"n{i}" for i in range(1, n + 1)}
+        self.ids_by_name = {name: i for i, name in self.names.items()}
+        self.client_places = [f"c{i}" for i in range(1, clients + 1)]
+        self.nodes = {name: (name, CLIENT_PORT) for name in self.names.values()}
+        self.net = Net(programs.chaosnet, [*self.nodes, *self.client_places],
+                       self.scratch / "net", self.scratch / "hosts", seed)
+        self.disks = {i: Disk(programs.lossfs, self.scratch / name)
+                      for i, name in self.names.items()}
+        self.cgroups = {i: Cgroup(name) for i, name in self.names.items()}
+        self.clocks = {i: clock.Clock(self.scratch / f"{name}.clock")
+                       for i, name in self.names.items()}
+        super().__init__(n, programs.rosterd, base_port=0, directory=out,
+                         settings={**SETTINGS, **(settings or {})},
+                         advertised={i: self.nodes[name] for i, name in self.names.items()})
+        self.ports = {i: CLIENT_PORT for i in self.ids}
+        self.watch = Watch(self)
+
+    # Files
+
+    def node_dir(self, i):
+        return self.out / "nodes" / self.names[i]
+
+    def data(self, i):
+        return self.disks[i].mount / "data"
+
+    def _configure(self, i):
+        super()._configure(i)
+        own = {
+            "cluster.nodes": ",".join(f"{j}@{name}:{PEER_PORT}" for j, name in self.names.items()),
+            "data.dir": self.data(i),
+            "listeners": f"PLAINTEXT://{address(self.names[i])}:{CLIENT_PORT}",
+            "peer.listen": address(self.names[i]),
+        }
+        lines = [line for line in self.config(i).read_text().splitlines()
+                 if line.split("=", 1)[0] not in own]
+        lines += [f"{name}={value}" for name, value in own.items()]
+        self.config(i).write_text("\n".join(lines) + "\n")
+
+    # What clients need
+
+    def client_command(self, place, argv):
+        return [*Net.inside(place or SELF), *argv]
+
+    def connect(self, i, timeout_s=5.0):
+        return Connection(address(self.names[i]), CLIENT_PORT, timeout_s)
+
+    # Processes
+
+    def observe(self, name, event, **more):
+        if self.writer is not None:
+            self.writer.write("lab", "info", "observed", {"node": name, "event": event, **more})
+
+    def spawn(self, i):
+        with self.lock:
+            self.wanted.add(i)
+            if self.is_alive(i):
+                return
+            variables = {**SANITIZER, **self.clocks[i].environment()}
+            command = [*Net.inside(self.names[i]), *self.cgroups[i].joining(), "env",
+                       *(f"{key}={value}" for key, value in variables.items()),
+                       self.binary, "--config", str(self.config(i))]
+            self.watch.begin(i)
+            with open(self.log(i), "ab") as log:
+                self.processes[i] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                                     stderr=log)
+            self.observe(self.names[i], "started", pid=self.processes[i].pid)
+
+    def run(self, i):
+        """Starts a node that is down, without waiting."""
+        self.spawn(i)
+
+    def kill(self, i, sig=signal.SIGKILL, timeout_s=20.0):
+        """Ends it, to stay down; a SIGSTOP or SIGCONT is only sent."""
+        with self.lock:
+            if sig not in (signal.SIGSTOP, signal.SIGCONT):
+                self.wanted.discard(i)
+            if not self.is_alive(i):
+                self._note_end(i)
+                return self.processes[i].returncode
+            self.processes[i].send_signal(sig)
+        if sig in (signal.SIGSTOP, signal.SIGCONT):
+            return None
+        try:
+            status = self.processes[i].wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise ClusterError(f"node {i} still runs {timeout_s} s after signal {sig}") from None
+        with self.lock:
+            self._note_end(i)
+        return status
+
+    def _note_end(self, i):
+        """Once for each process; with the lock held."""
+        process = self.processes[i]
+        if self.ended.get(i) is process:
+            return
+        self.ended[i] = process
+        code = process.returncode
+        self.observe(self.names[i], "exited", status=code if code >= 0 else None,
+                     signal=-code if code < 0 else None, expected=i not in self.wanted)
+
+    def supervise(self):
+        """Called all the time by the watch: starts again what ended by itself."""
+        for i in self.ids:
+            with self.lock:
+                if i not in self.processes or self.is_alive(i):
+                    continue
+                self._note_end(i)
+                if i in self.wanted and i in self.damaged:
+                    self.wanted.discard(i)
+                if i in self.wanted and self.watch.down_for_s(i) >= RESTART_S:
+                    self.spawn(i)
+
+    def rejoin(self, i):
+        """docs/OPERATING.md: all others are up, what is left of the directory is removed, the node is
+        started and has a vote again when it says so. Raises if it does not come to that."""
+        self._wait(lambda: all(self._serves(j) for j in self.ids if j != i), REJOIN_S,
+                   "a node is to rejoin, and others are not up")
+        self.kill(i)
+        self.disks[i].heal()
+        self.disks[i].remove("data")
+        since = self.log(i).stat().st_size
+        self.damaged.discard(i)
+        self.run(i)
+        for line in ("raftlog_rejoining", "raftlog_rejoined"):
+            self._wait(lambda line=line: self.says(i, line, since), REJOIN_S,
+                       f"node {i} does not say {line}")
+        self.observe(self.names[i], "rejoined")
+
+    def says(self, i, text, since=0):
+        """Whether the node's log holds [text] behind the byte [since]."""
+        with open(self.log(i), "rb") as log:
+            log.seek(since)
+            return text.encode() in log.read()
+
+    # What is wrong with it
+
+    def impair(self, i, what):
+        """The node cannot be counted on for the reason [what], until relieve()."""
+        with self.lock:
+            self.impairments.setdefault(i, set()).add(what)
+
+    def relieve(self, i, what):
+        with self.lock:
+            self.impairments.get(i, set()).discard(what)
+
+    def is_healthy(self, i):
+        return self.is_alive(i) and not self.impairments.get(i)
+
+    def core(self):
+        """Names of a healthy majority that is connected among itself, or [] (health.py)."""
+        return [self.names[i] for i in health.core(
+            self.ids, self.is_healthy,
+            lambda a, b: self.net.is_clear(self.names[a], self.names[b]))]
+
+    def reaches_clients(self, names):
+        """Whether every place of clients is connected with every one of these nodes."""
+        return all(self.net.is_clear(place, name) for place in self.client_places for name in names)
+
+    # Start and end
+
+    def start(self, timeout_s=20.0):
+        self.watch.start()
+        return super().start(timeout_s)
+
+    def heal(self):
+        """Nothing is wrong any more that the lab did; nodes that are down come back."""
+        self.net.clear()
+        for i in self.ids:
+            self.disks[i].heal()
+            self.cgroups[i].limit(None)
+            self.cgroups[i].freeze(False)
+            self.clocks[i].set(0)
+            if self.is_alive(i):
+                self.processes[i].send_signal(signal.SIGCONT)
+        with self.lock:
+            self.impairments.clear()
+        for i in self.ids:
+            if i not in self.damaged:
+                self.spawn(i)
+        for i in sorted(self.damaged):
+            self.rejoin(i)
+
+    def stop(self):
+        self.watch.stop()
+        self.wanted.clear()
+        codes = super().stop()
+        for i in self.processes:
+            self._note_end(i)
+        return codes
+
+    def dump(self):
+        """Decodes the stopped nodes' directories. Returns the names of those that could not be."""
+        target = self.out / "logdump"
+        target.mkdir(exist_ok=True)
+        failed = []
+        for i, name in self.names.items():
+            with open(target / f"{name}.jsonl", "wb") as lines, \
+                 open(target / f"{name}.err", "wb") as errors:
+                done = subprocess.run([str(self.programs.logdump), str(self.data(i)), "--facts"],
+                                      stdout=lines, stderr=errors, check=False)
+            if done.returncode != 0:
+                failed.append(name)
+        return failed
+
+    def keep_data(self):
+        """Copies the nodes' directories to where the logs are."""
+        for i in self.ids:
+            shutil.copytree(self.data(i), self.node_dir(i) / "data", dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("lock"))
+
+    def close(self):
+        for disk in self.disks.values():
+            disk.close()
+        self.net.close()
+
+    def __exit__(self, *_):
+        self.stop()
+        self.close()
+
