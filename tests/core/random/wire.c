@@ -19,11 +19,17 @@ static int64_t latency(struct life *life)
 
 /* ---- Lanes ---- */
 
-void lane_init(struct life *life, struct lane *lane, int64_t timeout_ms)
+void lane_init(struct life *life, struct lane *lane, int host, int64_t timeout_ms)
 {
-    *lane = (struct lane){.machine = -1, .last = &lane->first, .timeout_ms = timeout_ms};
+    *lane =
+        (struct lane){.host = host, .machine = -1, .last = &lane->first, .timeout_ms = timeout_ms};
     lane->next = life->wire->lanes;
     life->wire->lanes = lane;
+}
+
+void lane_close(struct lane *lane)
+{
+    (void)lane;
 }
 
 void lane_open(struct life *life, struct lane *lane, int machine)
@@ -307,10 +313,16 @@ void wire_close(struct life *life)
 
 /* ---- Where the leader is ---- */
 
-void finder_init(struct life *life, struct finder *finder)
+void finder_init(struct life *life, struct finder *finder, int host)
 {
     (void)life;
+    (void)host;
     *finder = (struct finder){.machine = -1};
+}
+
+void finder_close(struct finder *finder)
+{
+    (void)finder;
 }
 
 int finder_leader(struct life *life, struct finder *finder)

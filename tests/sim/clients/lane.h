@@ -17,6 +17,7 @@ typedef void message_fn(struct life *life, struct message *message, const void *
 struct tube; /* the simulation's side of it */
 
 struct lane {
+    int host;             /* of its owner */
     int machine;          /* -1: closed */
     uint64_t incarnation; /* of the machine's process */
     uint64_t epoch;       /* of this lane: rises when it breaks */
@@ -60,7 +61,8 @@ struct message {
 
 /* ---- Lanes ---- */
 
-void lane_init(struct life *life, struct lane *lane, int64_t timeout_ms);
+void lane_init(struct life *life, struct lane *lane, int host, int64_t timeout_ms);
+void lane_close(struct lane *lane);
 static inline bool lane_is_busy(const struct lane *lane)
 {
     return lane->first != NULL;
@@ -110,7 +112,8 @@ struct finder {
     struct lane lane;
 };
 
-void finder_init(struct life *life, struct finder *finder);
+void finder_init(struct life *life, struct finder *finder, int host);
+void finder_close(struct finder *finder);
 /* -1: not known yet; ask again later. */
 int finder_leader(struct life *life, struct finder *finder);
 void finder_forget(struct finder *finder);

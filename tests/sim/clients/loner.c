@@ -401,9 +401,9 @@ void loners_declare(struct life *life)
     struct loner *loner = &life->loners[LONERS_MAX - 1];
     loner->life = life;
     loner->number = LONERS_MAX - 1;
-    finder_init(life, &loner->finder);
-    lane_init(life, &loner->lane, 20000);
-    lane_init(life, &loner->other, 20000);
+    finder_init(life, &loner->finder, WORKERS_MAX + loner->number);
+    lane_init(life, &loner->lane, WORKERS_MAX + loner->number, 20000);
+    lane_init(life, &loner->other, WORKERS_MAX + loner->number, 20000);
     declare(life, loner, 0);
 }
 
@@ -421,14 +421,19 @@ void loners_init(struct life *life)
         loner->kind = i < options->simples                     ? LONER_SIMPLE
                       : i < options->simples + options->admins ? LONER_ADMIN
                                                                : LONER_LIAR;
-        finder_init(life, &loner->finder);
-        lane_init(life, &loner->lane, 20000);
+        finder_init(life, &loner->finder, WORKERS_MAX + loner->number);
+        lane_init(life, &loner->lane, WORKERS_MAX + loner->number, 20000);
         events_add(life, chance_below(&life->chance, 5000), wake, loner, 0);
     }
 }
 
 void loners_close(struct life *life)
 {
+    for (int i = 0; i < LONERS_MAX; i++) {
+        finder_close(&life->loners[i].finder);
+        lane_close(&life->loners[i].lane);
+        lane_close(&life->loners[i].other);
+    }
     free(life->loners);
     life->loners = NULL;
 }

@@ -721,9 +721,11 @@ static void init(struct life *life, struct worker *worker, int number)
         worker->flavour = 3;
     }
     worker->change = (int)chance_below(chance, 100);
-    finder_init(life, &worker->finder);
-    lane_init(life, &worker->lane, life->options.rebalance_ms + life->options.session_ms + 10000);
-    lane_init(life, &worker->data, chance_between(chance, 3000, 30000));
+    int host = number % WORKERS_MAX; /* a ghost has no host of its own */
+    finder_init(life, &worker->finder, host);
+    lane_init(life, &worker->lane, host,
+              life->options.rebalance_ms + life->options.session_ms + 10000);
+    lane_init(life, &worker->data, host, chance_between(chance, 3000, 30000));
 }
 
 void workers_init(struct life *life)
@@ -744,6 +746,9 @@ void workers_close(struct life *life)
 {
     for (int i = 0; i < WORKERS_MAX + GHOSTS_MAX; i++) {
         free(life->workers[i].others);
+        finder_close(&life->workers[i].finder);
+        lane_close(&life->workers[i].lane);
+        lane_close(&life->workers[i].data);
     }
     free(life->workers);
     life->workers = NULL;
