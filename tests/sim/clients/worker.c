@@ -298,6 +298,7 @@ static void send_sync(struct worker *worker)
                  (unsigned long long)chance_next(&life->chance) % 100000);
         list[i].member_id = span_from_cstr(worker->others[i]);
         list[i].assignment = arena_copy(&message->arena, span_from_cstr(text));
+        oracle_assigned(life, text);
     }
     group_name(worker, name);
     struct sync_group_request request = {

@@ -61,7 +61,7 @@ void life_trace(struct life *life, const char *format, ...)
 
 static void print_epilogue(void *ctx)
 {
-    options_print(ctx, stderr);
+    options_print(ctx, stdout);
 }
 
 /* ---- Checks that time brings ---- */

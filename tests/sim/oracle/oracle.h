@@ -81,6 +81,8 @@ void oracle_check_removal(struct life *life,
                           const struct group *group,
                           const struct member *member,
                           bool is_rejoin);
+/* A group's leader is about to send this assignment. */
+void oracle_assigned(struct life *life, const char *text);
 void oracle_note_generation(struct life *life, const struct group *group);
 void oracle_note_assignment(struct life *life, const struct group *group);
 void oracle_check_join(struct life *life,

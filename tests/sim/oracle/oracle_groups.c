@@ -94,6 +94,13 @@ void oracle_note_generation(struct life *life, const struct group *group)
     agree(life, key, text);
 }
 
+void oracle_assigned(struct life *life, const char *text)
+{
+    char key[KEY];
+    snprintf(key, sizeof key, "assigned/%s", text);
+    book_set_number(life->oracle->book, key, 1);
+}
+
 void oracle_note_assignment(struct life *life, const struct group *group)
 {
     for (int32_t i = 0; group->has_assignment && i < group->members_count; i++) {
@@ -111,6 +118,10 @@ void oracle_note_assignment(struct life *life, const struct group *group)
         if (text[0] == 'A' && strncmp(text, own, strlen(own)) != 0) {
             life_fail(life, "the assignment of %s in generation %d is \"%s\"", identity,
                       group->generation, text);
+        }
+        snprintf(key, sizeof key, "assigned/%s", text);
+        if (text[0] != 0 && book_get(life->oracle->book, key) == NULL) {
+            life_fail(life, "the assignment \"%s\" was sent by nobody", text);
         }
         snprintf(own, sizeof own, "assignment/%s", identity);
         generation_key(key, group, group->generation, own);
