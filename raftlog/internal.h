@@ -22,6 +22,7 @@
 enum {
     RAFTLOG_CONNECT_RETRY_MS = 100,
     RAFTLOG_SECOND_MS = 1000,
+    RAFTLOG_GATHER_MS = 1,           /* a submission waits for more of them at most so long */
     RAFTLOG_WAIT_LOG_MS = 10000,     /* between log lines of a node that waits or is refused */
     RAFTLOG_HANDOVER_RETRY_MS = 5000 /* of a leader without disk space */
 };
@@ -48,6 +49,9 @@ struct submission {
     struct proposal_queue queue;
     struct raft_apply request;
     bool is_in_flight;
+    uv_idle_t gatherer; /* while it is active the loop looks for events but does not wait for any */
+    size_t gathered;    /* proposals that waited at the end of the last turn; 0: not gathering */
+    uint64_t gather_ms; /* since when, by the loop's clock */
     int64_t last_stamp_ms;
     struct buf scratch;
     uint64_t batches;
@@ -120,7 +124,10 @@ void raftlog_start_votes(uv_timer_t *timer);
 extern const struct guard_events raftlog_guard_events;
 
 /* submission.c */
-void raftlog_submit(struct raftlog *log);
+void raftlog_submission_open(struct raftlog *log);
+/* Before the loop waits, and after it has handled what was ready. */
+void raftlog_submission_prepare(struct raftlog *log);
+void raftlog_submission_check(struct raftlog *log);
 void raftlog_submission_drop(struct raftlog *log);
 
 /* handover.c */

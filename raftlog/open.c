@@ -9,6 +9,7 @@
 #include "raftlog/internal.h"
 #include "raftlog/options.h"
 #include "raftlog/raft_dir.h"
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 
 /* What the directory says about how this node stands (startup.h). */
@@ -127,7 +128,9 @@ static bool init_library(struct raftlog *log, char *message, size_t len)
         return false;
     }
     log->io.version = 2; /* it has async_work, and says 1 (T1) */
+#if ROSTER_BUG != 18     /* the bug: what is damaged is put aside in silence */
     raft_uv_set_auto_recovery(&log->io, false);
+#endif
     raft_uv_set_snapshot_compression(&log->io, false);
     raft_uv_set_connect_retry_delay(&log->io, RAFTLOG_CONNECT_RETRY_MS);
     char address[24];
@@ -155,25 +158,23 @@ static bool init_library(struct raftlog *log, char *message, size_t len)
 
 static void close_if_asked(struct raftlog *log);
 
-static void on_turn(struct raftlog *log)
-{
-    if (log->is_closing) {
-        return;
-    }
-    raftlog_handover_turn(log);
-    raftlog_submit(log);
-}
-
 static void on_check(uv_check_t *check)
 {
     struct raftlog *log = check->data;
     close_if_asked(log);
-    on_turn(log);
+    if (!log->is_closing) {
+        raftlog_handover_turn(log);
+        raftlog_submission_check(log);
+    }
 }
 
 static void on_prepare(uv_prepare_t *prepare)
 {
-    on_turn(prepare->data);
+    struct raftlog *log = prepare->data;
+    if (!log->is_closing) {
+        raftlog_handover_turn(log);
+        raftlog_submission_prepare(log);
+    }
 }
 
 static void on_second(uv_timer_t *timer)
@@ -189,11 +190,12 @@ static void start_handles(struct raftlog *log)
     ensure(uv_prepare_init(log->loop, &log->prepare) == 0);
     ensure(uv_timer_init(log->loop, &log->seconds) == 0);
     ensure(uv_timer_init(log->loop, &log->starter) == 0);
+    raftlog_submission_open(log);
     log->check.data = log;
     log->prepare.data = log;
     log->seconds.data = log;
     log->starter.data = log;
-    log->open_parts += 4;
+    log->open_parts += 5;
     uv_check_start(&log->check, on_check);
     uv_prepare_start(&log->prepare, on_prepare);
     uv_timer_start(&log->seconds, on_second, 0, RAFTLOG_SECOND_MS);
@@ -270,6 +272,7 @@ static void begin_close(struct raftlog *log, void (*closed)(void *ctx))
         uv_close((uv_handle_t *)&log->prepare, on_handle_closed);
         uv_close((uv_handle_t *)&log->seconds, on_handle_closed);
         uv_close((uv_handle_t *)&log->starter, on_handle_closed);
+        uv_close((uv_handle_t *)&log->submission.gatherer, on_handle_closed);
     }
     if (log->listener.is_open) {
         peer_listener_close(&log->listener, came_back);

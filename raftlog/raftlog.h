@@ -131,10 +131,10 @@ enum raftlog_error raftlog_open(struct raftlog **log,
 /* Ends all and calls [closed] once; it does not hand leadership over (raftlog_transfer() does). */
 void raftlog_close(struct raftlog *log, void (*closed)(void *ctx));
 
-/* Queues a proposal; the bytes are copied. All that is queued when the turn of the loop ends, or
- * when the submission in flight completes, becomes the next submission. [data] may be empty: such
- * a proposal is a read's marker, and its apply() proves that this node led when it was submitted,
- * after the call. [number] must differ from all others of this term. */
+/* Queues a proposal; the bytes are copied. Once no submission is in flight and a turn of the loop
+ * has brought no more (after a millisecond in any case), all that is queued becomes the next one.
+ * [data] may be empty: such a proposal is a read's marker, and its apply() proves that this node
+ * led when it was submitted, after the call. [number] must differ from all others of this term. */
 enum raftlog_error raftlog_propose(struct raftlog *log, uint64_t number, struct span data);
 
 /* Hands leadership to the peer that is most up to date. [done] is called once: true if another
