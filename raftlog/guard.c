@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "raftlog/guard_parts.h"
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 
 /* The guard reads the library's structures. These are those of 0.15.0 on 64-bit machines; with any

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rpc/build.h"
+
 enum guard_rule {
     GUARD_BARRIER = 0x001,    /* G1: append a barrier at step-up, retried until raft takes it */
     GUARD_OWN_TERM = 0x002,   /* G2: leader: no positive acks before an own-term entry is durable */

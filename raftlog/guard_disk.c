@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "raftlog/guard_parts.h"
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 
 struct append {

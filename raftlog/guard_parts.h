@@ -3,6 +3,7 @@
 #define RAFTLOG_GUARD_PARTS_H
 
 #include "raftlog/guard.h"
+#include "rpc/build.h"
 
 static inline struct guard *guard_of(const struct raft_io *io)
 {

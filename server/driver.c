@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "server/clock.h"
 #include "server/core/coordinator.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "server/config.h"
 #include "server/log.h"

@@ -1,5 +1,6 @@
 /* Records about committed offsets. A commit is judged here, at its place in the log, by the group
  * as it is then (R4): that is what makes fencing exact. */
+#include "rpc/build.h"
 #include "rpc/errors.h"
 #include "server/core/state_internal.h"
 

@@ -1,6 +1,7 @@
 /* The end of the barrier: who is here becomes the next generation. Members who did not rejoin are
  * out, but static ones, who keep their place while their session runs. The JoinGroups are answered
  * when the generation has been applied: so a (group, generation) names one member set for ever. */
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/join_group.h"

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "rpc/build.h"
+
 void expiry_rule_init(struct expiry_rule *rule,
                       const struct coordinator *c,
                       const struct group_slot *slot)

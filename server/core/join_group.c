@@ -7,6 +7,7 @@
  * (barrier.h), is answered with the current generation, or gets an id to come back with. */
 #include "server/core/join_group.h"
 
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/member_id.h"

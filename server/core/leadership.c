@@ -1,6 +1,7 @@
 /* The roles of a node, and the ways between them: winning, elected, suspended (R9), deposed. */
 #include "server/core/leadership.h"
 #include "rpc/api.h"
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/round.h"

@@ -7,6 +7,7 @@
  * all that remain. What passes is written with the member and generation it was made under, and
  * apply has the last word (R4). So commits are pipelined freely: they never wait for a decision of
  * their group that is in flight. */
+#include "rpc/build.h"
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"

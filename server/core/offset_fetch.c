@@ -9,6 +9,7 @@
  * applied (DESIGN section 4), so a deposed leader cannot answer. An unknown topic has no offsets,
  * without an error: the classic Java consumer dies of error 3 here (protocol D.3). The offsets of a
  * topic that was deleted and declared again are another topic's. */
+#include "rpc/build.h"
 #include "rpc/errors.h"
 #include "rpc/schema.h"
 #include "server/core/internal.h"

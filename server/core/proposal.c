@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "rpc/api.h"
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/internal.h"

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/barrier.h"

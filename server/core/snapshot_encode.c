@@ -1,4 +1,5 @@
 /* Frozen facts to bytes. Runs beside apply: it touches what the freeze holds and nothing else. */
+#include "rpc/build.h"
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
 #include "server/core/hash.h"

@@ -1,6 +1,7 @@
 /* SyncGroup (14), v0-5. v5: protocol type and name must be given, and be the group's. Rules:
  * protocol C.3.4. The leader's brings the assignment; it is answered, as everybody's is, when that
  * has been applied. */
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/barrier.h"

@@ -15,7 +15,8 @@ LAYERS = {
     "rpc/": ("rpc/",),
     "server/core/": ("rpc/", "server/core/"),
     "raftlog/": (
-        "rpc/span.h", "rpc/ensure.h", "rpc/arena.h", "rpc/buf.h", "rpc/reader.h", "raftlog/",
+        "rpc/build.h", "rpc/span.h", "rpc/ensure.h", "rpc/arena.h", "rpc/buf.h", "rpc/reader.h",
+        "raftlog/",
     ),
     "server/": ("rpc/", "server/", "raftlog/raftlog.h"),
 }
