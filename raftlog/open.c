@@ -128,7 +128,8 @@ static bool init_library(struct raftlog *log, char *message, size_t len)
         return false;
     }
     log->io.version = 2; /* it has async_work, and says 1 (T1) */
-#if ROSTER_BUG != 18     /* the bug: what is damaged is put aside in silence */
+
+#if ROSTER_BUG != 18 /* what is damaged would be put aside in silence */
     raft_uv_set_auto_recovery(&log->io, false);
 #endif
     raft_uv_set_snapshot_compression(&log->io, false);
