@@ -1,3 +1,4 @@
-"""Real clients; see crew.py."""
+"""Real clients; README.md."""
 
-from .crew import CLIENTS, Crew  # noqa: F401
+from .crew import Crew  # noqa: F401
+from .kinds import KINDS, install  # noqa: F401

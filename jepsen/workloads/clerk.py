@@ -5,6 +5,7 @@ one completion, and takes the number that follows when an outcome is not known.
 """
 
 import itertools
+import threading
 
 from history import PROCESS_STEP
 
@@ -31,7 +32,8 @@ class Process:
     def release(self):
         """Its number may go to another; not while a request is open."""
         assert self.open is None, f"{self.number} has {self.open} open"
-        self.clerk.free.append(self.number)
+        with self.clerk.lock:
+            self.clerk.free.append(self.number)
 
 
 class Clerk:
@@ -39,15 +41,14 @@ class Clerk:
 
     def __init__(self, writer):
         self.write = writer.write
-        self.free = []
+        self.free, self.lock = [], threading.Lock()
         self._numbers = itertools.count()
         self._ops = itertools.count()
 
     def process(self, client="witness"):
-        if self.free:
-            return Process(self, self.free.pop(), client)
-        number = next(self._numbers)
-        assert number < PROCESS_STEP, "more processes at a time than numbers"
+        with self.lock:
+            number = self.free.pop() if self.free else next(self._numbers)
+        assert number % PROCESS_STEP < PROCESS_STEP - 1, "more processes at a time than numbers"
         return Process(self, number, client)
 
     def op_id(self, kind):

@@ -46,7 +46,7 @@ class Member(Standing):
         self.process = world.clerk.process()  # joins, syncs, beats, leaves
         self.committer = world.clerk.process()  # what work() asks
         self.task = self.working = None
-        self.is_leaving = False
+        self.is_leaving = self.is_stopped = False
         self.last_id = ""
         self.awake = asyncio.Event()  # cleared while it is paused
         self.awake.set()
@@ -83,7 +83,7 @@ class Member(Standing):
 
     async def leave(self, timeout_s=5.0):
         """Leaves as a dynamic member does on close; a static one just goes."""
-        self.is_leaving = True
+        self.is_leaving, self.is_settled = True, False
         self.awake.set()
         self.nudge()
         _, pending = await asyncio.wait([self.task], timeout=timeout_s)
@@ -120,7 +120,7 @@ class Member(Standing):
                 if self.link is None or self.link.is_lost:
                     self.link = await self.world.coordinator(self.place, self.name)
                 action = await (self._stay() if self.is_settled else self._enter())
-                if action is Next.STOP:
+                if action is Next.STOP or self.is_stopped:
                     self._life("close")
                     return
                 await self._recover(action)
@@ -221,6 +221,7 @@ class Member(Standing):
         if found.error not in ANSWERS or self.is_leaving:
             return
         action = self.hear(found.error)
+        self.is_stopped = action is Next.STOP
         if action is Next.FIND and self.link is not None:
             self.link.drop()
         if action is not Next.GO_ON:
