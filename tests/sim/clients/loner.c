@@ -7,6 +7,7 @@
 #include "rpc/api.h"
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
+#include "tests/sim/clients/odd.h"
 #include "tests/sim/clients/worker.h"
 #include "tests/sim/oracle/machine.h"
 
@@ -153,6 +154,10 @@ static void administer(struct loner *loner)
     char topic[TEXT];
     some_group(loner, group);
     some_topic(loner, topic);
+    if (chance_in(&life->chance, 150)) {
+        odd_administer(life, &loner->lane, answered, loner);
+        return;
+    }
     switch (chance_below(&life->chance, 10)) {
         case 0:
             delete_topic(loner, topic);
@@ -271,6 +276,10 @@ static void lie(struct loner *loner)
     some_group(loner, group);
     some_member(loner, member);
     struct span instance = some_instance(loner, own);
+    if (chance_in(&life->chance, 50)) {
+        odd_join(life, &loner->lane, answered, loner);
+        return;
+    }
     switch (chance_below(&life->chance, 16)) {
         case 0:
             lie_leave(loner, group, member, instance);

@@ -279,13 +279,20 @@ static void wipe(struct life *life)
 
 /* ---- Time ---- */
 
+static void step_clock(struct life *life, int node, int64_t by_ms)
+{
+    tap_note_clocks(life);
+    node_step_wall_clock(node, by_ms);
+    tap_note_clocks(life);
+}
+
 static void jump(struct life *life)
 {
     int64_t by_ms;
     if (chance_in(&life->chance, 500)) { /* all the same, as an NTP server gone mad */
         by_ms = chance_below(&life->chance, 3 * DAY_S) * 1000;
         for (int node = 1; node <= life->machines_count; node++) {
-            node_step_wall_clock(node, by_ms);
+            step_clock(life, node, by_ms);
         }
         return;
     }
@@ -293,7 +300,7 @@ static void jump(struct life *life)
     if (chance_in(&life->chance, 500)) {
         by_ms /= 1000;
     }
-    node_step_wall_clock(victim(life), by_ms);
+    step_clock(life, victim(life), by_ms);
 }
 
 static void drift(struct life *life)
@@ -412,6 +419,7 @@ void nemesis_heal(struct life *life)
     for (int i = 0; i < life->machines_count; i++) {
         ease_disk(life, NULL, (uint64_t)i + 1);
         quicken(life, NULL, (uint64_t)i + 1);
+        supervisor_continue(life, i); /* stopped and frozen: one after the other */
         supervisor_continue(life, i);
         if (!life->cluster->is_dead[i] && !node_is_on(i + 1)) {
             supervisor_start_later(life, i, chance_below(&life->chance, 500));

@@ -13,7 +13,7 @@
 #include "tests/sim/world/inputs.h"
 #include "tests/sim/world/node.h"
 
-enum { CHECK_PER_MILLE = 3, NOTE_APPLIED = 200 };
+enum { CHECK_PER_MILLE = 3, NOTE_APPLIED = 200, AHEAD_MS = 60000, CLOCK_SLACK_MS = 2000 };
 
 /* One proposal of the history. Its position is its place in [entries], from 1 on. */
 struct entry {
@@ -28,13 +28,43 @@ struct tap {
     size_t count, cap;
     uint64_t *winners; /* by term: node, incarnation */
     size_t winners_cap;
-    bool is_inside; /* the reference is at work: its inputs are nobody's */
+    int64_t median_ms_max; /* that any majority's clocks have had */
+    bool is_inside;        /* the reference is at work: its inputs are nobody's */
     struct tap_counts counts;
 };
 
 static struct tap tap;
 
 /* ---- The history ---- */
+
+/* Of a majority's clocks the median, the lower one of two, is the second at most. */
+void tap_note_clocks(const struct life *life)
+{
+    int64_t first_ms = 0;
+    int64_t second_ms = 0;
+    for (int i = 0; i < life->machines_count; i++) {
+        int64_t wall_ms = node_wall_ms(i + 1);
+        if (wall_ms > first_ms) {
+            second_ms = first_ms;
+            first_ms = wall_ms;
+        } else if (wall_ms > second_ms) {
+            second_ms = wall_ms;
+        }
+    }
+    tap.median_ms_max = second_ms > tap.median_ms_max ? second_ms : tap.median_ms_max;
+}
+
+/* R19. */
+static void check_stamp(struct life *life, const struct applied *applied)
+{
+    tap_note_clocks(life);
+    if (applied->stamp_ms > tap.median_ms_max + AHEAD_MS + CLOCK_SLACK_MS) {
+        life_fail(life,
+                  "batch %" PRIu64 " has a stamp %" PRId64
+                  " ms ahead of what a majority's clocks have ever shown",
+                  applied->index, applied->stamp_ms - tap.median_ms_max);
+    }
+}
 
 static uint64_t digest_of(struct span bytes)
 {
@@ -49,6 +79,7 @@ static void append(struct life *life, const struct applied *applied)
 {
     struct applied foreign = *applied;
     foreign.own = false;
+    check_stamp(life, applied);
     tap.is_inside = true;
     oracle_applies(life, applied->records);
     coordinator_apply(life->reference, &foreign, life->now_ms);

@@ -17,6 +17,8 @@ void tap_close(struct life *life);
 void tap_ended(struct life *life, int machine);
 /* Whether all machines that are on have the reference's facts. */
 bool tap_is_level(const struct life *life);
+/* What the wall clocks show, before and after they are changed: R19. */
+void tap_note_clocks(const struct life *life);
 /* A machine of which this is the newest leader; -1: none. */
 int tap_leader(const struct life *life);
 const struct tap_counts *tap_counts(void);
