@@ -77,7 +77,7 @@ static void grow(struct life *life, struct lane *lane, message_fn *done, void *o
 }
 
 /* By name, by id, by both, by neither. */
-static void delete (struct life *life, struct lane *lane, message_fn *done, void *owner)
+static void erase(struct life *life, struct lane *lane, message_fn *done, void *owner)
 {
     struct message *message = new_message(life, lane, API_DeleteTopics);
     struct delete_topics_request_topic topics[NAMED];

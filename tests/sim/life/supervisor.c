@@ -196,6 +196,6 @@ void supervisor_open(struct life *life)
 
 void supervisor_close(struct life *life)
 {
-    (void)life;
-    node_listen(NULL, NULL);
+    static const struct node_events nobody = {NULL, NULL, NULL};
+    node_listen(&nobody, life);
 }

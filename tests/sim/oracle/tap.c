@@ -443,7 +443,8 @@ void tap_open(struct life *life)
 
 void tap_close(struct life *life)
 {
-    inputs_listen(NULL, NULL);
+    static const struct input_events nobody = {NULL, NULL, NULL};
+    inputs_listen(&nobody, NULL);
     tap.is_inside = true;
     coordinator_free(life->reference);
     life->reference = NULL;
