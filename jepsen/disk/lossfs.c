@@ -430,7 +430,7 @@ int main(int argc, char **argv)
         return 1;
     }
     static char foreground[] = "-f";
-    static char name[] = "-ofsname=lossfs";
+    static char name[] = "-ofsname=lossfs,max_threads=8";
     char *words[] = {argv[0], argv[1], foreground, name, NULL};
     return fuse_main(4, words, &operations, NULL);
 }

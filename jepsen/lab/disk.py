@@ -19,6 +19,11 @@ def sync_directory(path):
         os.close(fd)
 
 
+def sync_file(path):
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
 class Disk:
     def __init__(self, binary, directory):
         """[directory] is made; in it: mount, store, socket."""

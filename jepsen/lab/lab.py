@@ -19,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 
 from cluster import Cluster, ClusterError
 from lab import clock, health, room
@@ -187,9 +188,21 @@ class Lab(Cluster):
         self.damaged.discard(i)
         self.run(i)
         for line in ("raftlog_rejoining", "raftlog_rejoined"):
-            self._wait(lambda line=line: self.says(i, line, since), REJOIN_S,
-                       f"node {i} does not say {line}")
+            self.wait_line(i, line, since)
         self.observe(self.names[i], "rejoined")
+
+    def wait_back(self, i, timeout_s=REJOIN_S):
+        """Waits until a node serves, whatever it takes: one that refuses its directory rejoins."""
+        def is_back():
+            return i in self.damaged or self._serves(i)
+        self._wait(is_back, timeout_s, f"node {i} does not come back")
+        if i in self.damaged:
+            self.rejoin(i)
+            self._wait(lambda: self._serves(i), timeout_s, f"node {i} does not come back")
+
+    def wait_line(self, i, text, since, timeout_s=REJOIN_S):
+        """Waits until the node's log holds [text] behind the byte [since]."""
+        self._wait(lambda: self.says(i, text, since), timeout_s, f"node {i} does not say {text}")
 
     def says(self, i, text, since=0):
         """Whether the node's log holds [text] behind the byte [since]."""
@@ -244,6 +257,24 @@ class Lab(Cluster):
                 self.spawn(i)
         for i in sorted(self.damaged):
             self.rejoin(i)
+
+    def compare_states(self, timeout_s=30.0):
+        """Waits until all nodes have applied the same; then their states must be equal. Returns
+        complaints."""
+        try:
+            self._wait(self._are_level, timeout_s, "the nodes do not come to the same index")
+        except ClusterError as complaint:
+            return [str(complaint).splitlines()[0] + f": {self.watch.states}"]
+        hashes = {state[1] for state in self.watch.states.values()}
+        return [] if len(hashes) == 1 else [f"states differ at one index: {self.watch.states}"]
+
+    def _are_level(self):
+        if len(self.alive()) < len(self.ids):
+            return False
+        self.watch.ask()
+        time.sleep(0.5)
+        states = self.watch.states
+        return len(states) == len(self.ids) and len({index for index, _ in states.values()}) == 1
 
     def stop(self):
         self.watch.stop()

@@ -28,6 +28,7 @@ class Watch:
         self.leading = {}  # node -> term
         self.led_by = None  # the node that was last seen to lead
         self.ends = {}  # node -> when it was seen to be down
+        self.states = {}  # node -> (index, hash), as it last said
         self.counts = {}  # event -> how often
         self.failure = None  # a fault of the watch itself
         self.asked_s = 0.0
@@ -48,6 +49,7 @@ class Watch:
         """A new process of the node; with the lab's lock held."""
         self.started.discard(i)
         self.ready.discard(i)
+        self.states.pop(i, None)
         self.leading.pop(i, None)
         self.ends.pop(i, None)
 
@@ -62,12 +64,12 @@ class Watch:
                 self.lab.supervise()
                 if time.monotonic() - self.asked_s > ASK_S:
                     self.asked_s = time.monotonic()
-                    self._ask()
+                    self.ask()
         except Exception as failure:  # the run must end with it, not hang
             traceback.print_exc()
             self.failure = failure
 
-    def _ask(self):
+    def ask(self):
         for i in self.lab.ids:
             with self.lab.lock:
                 if i not in self.ready or not self.lab.is_alive(i):
@@ -120,8 +122,9 @@ class Watch:
         what = "snapshot_installed" if i in self.started else "snapshot_loaded"
         self.lab.observe(name, what, index=int(found["index"]))
 
-    def _on_status(self, _i, name, _line, found):
+    def _on_status(self, i, name, _line, found):
         if "state_hash" in found:
+            self.states[i] = (int(found["index"]), found["state_hash"])
             self.lab.observe(name, "state", index=int(found["index"]), hash=found["state_hash"])
 
     def _on_refusal(self, i, name, line, _fields):
