@@ -348,10 +348,7 @@ static void after(void *ctx, const struct input *input)
     }
 }
 
-static void effect(void *ctx,
-                   int node,
-                   struct coordinator *coordinator,
-                   const struct effect *effect)
+static void effect(void *ctx, int node, const struct effects *effects, const struct effect *effect)
 {
     struct life *life = ctx;
     struct machine *machine = &life->machines[node - 1];
@@ -359,7 +356,7 @@ static void effect(void *ctx,
         return;
     }
     time_enter(life);
-    ensure(machine->core == coordinator);
+    ensure(machine->core != NULL && coordinator_effects(machine->core) == effects);
     switch (effect->kind) {
         case EFFECT_REPLY:
             replied(life, machine, effect);
