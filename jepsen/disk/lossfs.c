@@ -19,7 +19,8 @@
  *   heal               ends the last four
  *   stat               counters
  *
- * Not supported, and refused: links, renaming of directories, holes, special files. */
+ * Not supported, and refused: links, renaming of directories, holes, special files,
+ * fstat() of a file that has no name any more. */
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
 #include <errno.h>
@@ -37,6 +38,8 @@
 #include "jepsen/disk/disk.h"
 #include "jepsen/lab/control.h"
 #include "rpc/ensure.h"
+
+enum { THREADS_MAX = 8 };
 
 struct handle {
     int fd;
@@ -413,6 +416,27 @@ static const struct fuse_operations operations = {
     .utimens = on_utimens,
 };
 
+/* Until SIGTERM; the exit status. */
+static int serve(char *program, const char *mount)
+{
+    static char name[] = "-ofsname=lossfs";
+    char *words[] = {program, name, NULL};
+    struct fuse_args args = FUSE_ARGS_INIT(2, words);
+    struct fuse *fuse = fuse_new(&args, &operations, sizeof operations, NULL);
+    if (fuse == NULL || fuse_mount(fuse, mount) != 0 ||
+        fuse_set_signal_handlers(fuse_get_session(fuse)) != 0) {
+        return 1;
+    }
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    ensure(config != NULL);
+    fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
+    int rv = fuse_loop_mt(fuse, config);
+    fuse_loop_cfg_destroy(config);
+    fuse_unmount(fuse);
+    fuse_destroy(fuse);
+    return rv < 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) {
@@ -429,8 +453,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "lossfs: %s: %s\n", argv[3], strerror(-control));
         return 1;
     }
-    static char foreground[] = "-f";
-    static char name[] = "-ofsname=lossfs,max_threads=8";
-    char *words[] = {argv[0], argv[1], foreground, name, NULL};
-    return fuse_main(4, words, &operations, NULL);
+    return serve(argv[0], argv[1]);
 }

@@ -1,0 +1,1 @@
+"""Where nodes and clients live: namespaces, the network, disks, clocks, processes (lab.py)."""
