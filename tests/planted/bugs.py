@@ -47,23 +47,24 @@ SHORT = ((3, "guard"), (6, "coordinators"), (9, "lives"), (11, "coordinators"), 
 class Suite:
     """Runs one seed of a bug's build: None, or the words with which it failed."""
 
-    def __init__(self, what, targets, program, arguments, failure, seeds_max=None):
+    def __init__(self, what, folder, program, arguments, failure, seeds_max=None):
         self.what = what
-        self.targets = targets
-        self.program = program          # in the build's folder
+        self.folder = folder            # where the program is made
+        self.program = program          # also the target's name
         self.arguments = arguments      # of a seed
         self.failure = re.compile(failure, re.M)
         self.seeds_max = seeds_max
 
-    def exists(self):
-        """Whether this tree has it."""
-        place = ROOT / self.program
-        cmake = place.parent / "CMakeLists.txt"
-        return not self.program or (cmake.exists() and re.search(
-            rf"add_executable\({place.name}\b", cmake.read_text(encoding="utf-8")) is not None)
+    def place(self):
+        """The program's path in a build's folder; None: this tree does not make it."""
+        for cmake in sorted((ROOT / self.folder).rglob("CMakeLists.txt")):
+            text = cmake.read_text(encoding="utf-8")
+            if re.search(rf"add_executable\({self.program}\b", text):
+                return cmake.parent.relative_to(ROOT) / self.program
+        return None
 
     def command(self, build, seed):
-        return [build / self.program, *self.arguments(seed)]
+        return [build / self.place(), *self.arguments(seed)]
 
     def run(self, build, seed, timeout_s):
         environment = {**os.environ, "ROSTERD": str(build / "server/rosterd")}
@@ -92,19 +93,17 @@ class Unittest(Suite):
 
 SUITES = {
     "lives": Suite(
-        "whole nodes over a simulated machine each (tests/sim)", ["sim"], "tests/sim/sim",
-        lambda seed: ["--seed", str(seed)], r"^seed \d+[^:]*: (.+)$"),
+        "whole nodes over a simulated machine each", "tests/sim", "sim",
+        lambda seed: ["--seed", str(seed)], r"^FAILED seed=\d+[^:]*: (.+)$"),
     "coordinators": Suite(
-        "coordinators alone over a log in memory (tests/core/random)", ["sim_random"],
-        "tests/core/random/sim_random",
+        "coordinators alone over a log in memory", "tests/core/random", "sim_random",
         lambda seed: ["--seed", str(seed)], r"^seed \d+ at \d+ ms: (.+)$"),
     "guard": Suite(
-        "raft and guard over a simulated disk and network (tests/raftlog)", ["raftlog_sim"],
-        "tests/raftlog/raftlog_sim",
+        "raft and guard over a simulated disk and network", "tests/raftlog", "raftlog_sim",
         lambda seed: [str(seed), str(seed), "60", "3", "faults=3f", "one=1", "hostile=2"],
         r"^seed \d+(?: t=[\d.]+ |: )(.+)$"),
     "disk": Unittest(
-        "one real node and a flipped bit (tests/cluster/test_disk.py)", ["rosterd"], "",
+        "one real node and a flipped bit, tests/cluster/test_disk.py", "server", "rosterd",
         lambda seed: ["test_disk.Damage.test_closed_segment"],
         r"^((?:AssertionError|FAIL|ERROR).+)$", seeds_max=1),
 }

@@ -43,7 +43,7 @@ class Planted(unittest.TestCase):
         self.assertEqual((before, inside, behind), ("a\n", "row\n", "\nb\n"))
 
     def suite(self, program):
-        suite = bugs.Suite("", [], "", None, r"^seed \d+: (.+)$")
+        suite = bugs.Suite("", "tests", "none", None, r"^seed \d+: (.+)$")
         suite.command = types.MethodType(lambda *_: [sys.executable, "-c", program], suite)
         return suite
 
