@@ -75,7 +75,7 @@ class Abuse(Crowd):
     async def _false_beat(self, admin, member):
         wrong = self.chance.choice(((member.generation + 7, member.id, None),
                                     (member.generation, "nobody", None),
-                                    (member.generation, member.id, "no-such-instance")))
+                                    (member.generation, "nobody", "no-such-instance")))
         await admin.ask(ops.heartbeat, "w9-0", wrong)
 
     async def _false_sync(self, admin, member):

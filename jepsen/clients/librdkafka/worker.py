@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 CALL_S = 10
 POLL_S = 0.02
+METADATA_MAGIC = b"CGMDv2:"
 
 
 class Driver:
@@ -59,6 +60,12 @@ def failure(error):
     return code if code is not None and code > 0 else "exception"
 
 
+def on_the_wire(metadata):
+    """confluent-kafka sends a zero byte behind a commit's metadata, and shows none when it reads; the
+    other clients' metadata, which begin with their own names, have none."""
+    return metadata + "\0" if metadata.startswith("librdkafka-") else metadata
+
+
 class Worker:
     def __init__(self, args):
         self.driver = Driver(args["clients"])
@@ -81,12 +88,17 @@ class Worker:
         self.consumer.subscribe(args["topics"].split(","), on_assign=self.assigned,
                                 on_revoke=self.revoked, on_lost=self.lost)
 
-    def _member(self):
-        return self.consumer.memberid() or None
+    def _identity(self):
+        """Member id and generation; the latter stands in what a transaction would be given."""
+        metadata = self.consumer.consumer_group_metadata()
+        assert metadata.startswith(METADATA_MAGIC), metadata
+        start = len(METADATA_MAGIC)
+        generation = int.from_bytes(metadata[start:start + 4], sys.byteorder, signed=True)
+        return {"member": self.consumer.memberid() or "", "gen": generation}
 
     def _hold(self, event, partitions):
         self.driver.ask(event, parts=by_topic((p.topic, p.partition) for p in partitions),
-                        member=self._member(), gen=None)
+                        **self._identity())
 
     def assigned(self, _, partitions):
         self._hold("assigned", partitions)
@@ -128,7 +140,8 @@ class Worker:
         for p in found:
             code = p.error.code() if p.error else 0
             epoch = -1 if p.leader_epoch is None else p.leader_epoch
-            rows.append([p.topic, p.partition, max(p.offset, -1), epoch, p.metadata or "", code])
+            rows.append([p.topic, p.partition, max(p.offset, -1), epoch,
+                         on_the_wire(p.metadata or ""), code])
             if code == 0:
                 self.at[p.topic, p.partition] = max(p.offset, 0)
         self.driver.tell("done", op=op, error=None, parts=rows)
@@ -138,11 +151,11 @@ class Worker:
         for place in places:
             if self.at.get(place) is not None:
                 text = f"{self.driver.name}/{next(self.ops)}"
-                rows.append([*place, self.at[place], -1, text])
+                rows.append([*place, self.at[place], -1, on_the_wire(text)])
                 offsets.append(TopicPartition(*place, self.at[place], text))
         if not rows:
             return
-        op = self._begin("commit", parts=rows, member=self._member(), gen=None)
+        op = self._begin("commit", parts=rows, **self._identity())
         try:
             done = self.consumer.commit(offsets=offsets, asynchronous=False)
         except Exception as error:
