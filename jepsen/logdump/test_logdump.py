@@ -16,6 +16,7 @@ sys.path.insert(0, str(HERE.parent.parent / "tests/cluster"))
 
 import base  # noqa: E402
 import groups  # noqa: E402
+import test_disk  # noqa: E402
 
 LOGDUMP = os.environ.get("LOGDUMP", str(base.ROOT / ".build/dev/jepsen/logdump/logdump"))
 TOPICS = ("jobs", "mails")
@@ -63,12 +64,6 @@ def facts(lines, group, at):
 def digest(directory):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(pathlib.Path(directory).rglob("*")) if path.is_file()}
-
-
-def flip(path, at):
-    content = bytearray(path.read_bytes())
-    content[at] ^= 1
-    path.write_bytes(content)
 
 
 class Logdump(base.ClusterTest):
@@ -200,9 +195,9 @@ class Logdump(base.ClusterTest):
         data = self.data(cluster, 1)
         files = data / "raft/raft"
         cases = (
-            ("snapshot", lambda p: flip(p, p.stat().st_size - 3),
+            ("snapshot", lambda p: test_disk.flip(p, p.stat().st_size - 3),
              lambda n: n.startswith("snapshot-") and not n.endswith(".meta"), "snapshot"),
-            ("segment", lambda p: flip(p, 200), lambda n: n.startswith("000"), "checksum"),
+            ("segment", lambda p: test_disk.flip(p, 200), lambda n: n.startswith("000"), "checksum"),
             ("metadata", lambda p: p.write_bytes(b"x" * 32),
              lambda n: n.startswith("metadata"), "metadata"),
         )
@@ -220,6 +215,23 @@ class Logdump(base.ClusterTest):
                 self.assertIn(str(copy), complaint)
                 self.assertIn(word, complaint)
                 self.assertEqual(digest(copy), before)
+
+    def test_entries_that_a_node_would_drop_are_not_there(self):
+        cluster = self.start(1)
+        cluster.create_topic("jobs", 1)
+        with groups.connect(cluster, cluster.leader()) as client:
+            for offset in range(50):
+                client.commit("g", {("jobs", 0): offset})
+        self.kill_all(cluster)
+        data = self.data(cluster, 1)
+        whole = good(data)
+        segment = test_disk.open_segment(data)
+        test_disk.flip_first_entry(segment)
+        lines = good(data)
+        self.assertEqual((lines[0]["health"], lines[0]["file"]), ("lost-end", segment.name))
+        self.assertLess(lines[0]["last"], whole[0]["last"])
+        self.assertEqual(of_kind(lines, "entry"),
+                         of_kind(whole, "entry")[:len(of_kind(lines, "entry"))])
 
     def test_a_folder_that_is_no_data_directory(self):
         cluster = self.make(1)
