@@ -14,7 +14,8 @@
 
 #include "tests/sim/world/world.h"
 
-#define DISK_DATA_DIR "/data"
+#define DISK_ROOT "/disk" /* is always there */
+#define DISK_DATA_DIR DISK_ROOT "/data"
 
 /* How long a step takes that has to reach the disk. */
 struct disk_speed {

@@ -1,0 +1,6 @@
+#include "tests/sim/world/plays.h"
+
+#include "tests/sim/life/play_life.h"
+
+const struct play *const plays[] = {&play_life, &play_smoke};
+const size_t plays_count = sizeof plays / sizeof plays[0];
