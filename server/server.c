@@ -65,8 +65,7 @@ static void make_card(struct server *server)
 static bool open_log(struct server *server, char *message, size_t message_len)
 {
     const struct config *config = server->config;
-    static struct raftlog_peer peers[CONFIG_PEERS_MAX]; /* outlives the log */
-    static struct raftlog_options options;
+    struct raftlog_peer *peers = server->peers;
     for (size_t i = 0; i < config->peers_count; i++) {
         const struct endpoint_peer *peer = &config->peers[i];
         peers[i] =
@@ -74,7 +73,7 @@ static bool open_log(struct server *server, char *message, size_t message_len)
     }
     bool is_alone = config->cluster_nodes[0] == '\0';
     const char *bind_host = config->peer_listen[0] != '\0' ? config->peer_listen : NULL;
-    options = (struct raftlog_options){
+    struct raftlog_options options = {
         .dir = server->datadir.raft,
         .cluster_id = config->cluster_id,
         .node_id = (uint64_t)config->node_id,

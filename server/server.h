@@ -37,6 +37,7 @@ struct server {
     uv_loop_t loop;
     const struct config *config;
     struct datadir datadir;
+    struct raftlog_peer peers[CONFIG_PEERS_MAX]; /* outlives the log */
     struct driver driver;
     struct conns conns;
     struct dispatch dispatch;
