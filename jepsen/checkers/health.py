@@ -10,9 +10,10 @@ import re
 from ops import FOREVER
 from verdict import S, Violation, seconds
 
-NEVER = re.compile(r"Assertion|assertion failed|ensure|ERROR: \w*Sanitizer|AddressSanitizer|runtime error:"
+NEVER = re.compile(r"Assertion|assertion failed|ensure failed|broken_invariant|raftlog_states_differ"
+                   r"|ERROR: \w*Sanitizer|AddressSanitizer|runtime error:"
                    r"|LeakSanitizer|Segmentation fault|stack smashing|double free|core dumped"
-                   r"|divergence|free\(\): invalid")
+                   r"|free\(\): invalid")
 FATAL = re.compile(r" fatal |\bfatal message=|\babort|terminated by signal")
 
 # By words in a fault's name: what a target may say when it stops, and later when it comes back.

@@ -18,6 +18,7 @@ STABLE_SLACK = 10 * S
 ANSWER = 8 * S      # after the last heal every request is answered from then on
 MEDIAN_TIMEOUTS = 2.5
 WORST_TIMEOUTS = 6
+LEAD = 500 * MS     # a fault is written down when it has been inflicted
 TAIL = 2 * S        # a gap may begin so long after a fault: what ends one can cost an election, too
 JUDGED = 5          # that many faults of a name before a median is judged
 
@@ -121,7 +122,7 @@ class Liveness:
             end = times[at + 1] if at + 1 < len(times) else self.history.end
             if begin > fault.end + TAIL:
                 break
-            begin = max(begin, fault.begin)
+            begin = max(begin, fault.begin - LEAD)
             if end - begin > best[1] - best[0]:
                 best = (begin, end)
             at += 1

@@ -1,8 +1,11 @@
 """C1 for registers whose values are not unique: deleted ones, and those that may expire. Exact, by
 search: the states in which the register can be, moved on from event to event.
 
-A configuration is (value, which of the open operations have taken effect). When an operation ends, only
-configurations survive in which it has. Reads take effect as soon as they can: they change nothing.
+A configuration is (value, how many deletions of unknown outcome have taken effect, which of the open
+operations have). When an operation ends, only configurations survive in which it has. Reads take effect
+as soon as they can: they change nothing. Deletions of unknown outcome are all alike once they have been
+asked for, never end, and matter only where none is read: there one is used, if there is one left, and
+of two configurations that differ in this alone the one that has used fewer can do all the other can.
 The number of configurations is bounded by how many writes are open at once; beyond STATES_MAX the
 answer is "not decided", which fails a run.
 """
@@ -59,7 +62,8 @@ class _Search:
     def __init__(self, accesses, retention):
         self.accesses, self.retention = accesses, retention
         self.open = set()
-        self.configurations = {(NONE, frozenset())}
+        self.configurations = {(NONE, 0, frozenset())}
+        self.deletions = 0  # of unknown outcome, that have been asked for
         self.values_before = set()
         self.written = {}  # value -> earliest moment it can have been written
         for access in accesses:
@@ -67,22 +71,28 @@ class _Search:
                 self.written[access.value] = min(self.written.get(access.value, FOREVER), access.lo)
 
     def begin(self, i):
-        self.open.add(i)
         access = self.accesses[i]
+        if access.value == NONE and access.is_write and not access.is_sure:
+            self.deletions += 1
+            return
+        self.open.add(i)
         if not access.is_write:
             self.configurations = {
-                (value, done | {i}) if value == access.value else (value, done)
-                for value, done in self.configurations}
+                (value, used, done | {i} if value == access.value else done)
+                for value, used, done in self.configurations}
 
     def end(self, i, time):
         """False: in no configuration can operation [i] have taken effect by now."""
-        self.values_before = {value for value, _ in self.configurations}
+        self.values_before = {value for value, _, _ in self.configurations}
+        reached = self._reach(i, time)
         if self.accesses[i].is_write and not self.accesses[i].is_sure:
-            self.configurations |= self._reach(i, time)
-        else:
-            self.configurations = self._reach(i, time)
+            reached |= self.configurations
         self.open.discard(i)
-        self.configurations = {(value, done - {i}) for value, done in self.configurations}
+        least = {}
+        for value, used, done in reached:
+            key = (value, done - {i})
+            least[key] = min(used, least.get(key, used))
+        self.configurations = {(value, used, done) for (value, done), used in least.items()}
         return bool(self.configurations)
 
     def _reach(self, i, time):
@@ -94,22 +104,27 @@ class _Search:
             seen.add(configuration)
             if len(seen) > STATES_MAX:
                 raise Undecided
-            value, done = configuration
+            value, used, done = configuration
             if i in done:
                 found.add(configuration)
                 continue  # what else could be done by now can be done later as well
             for k in self.open - done:
                 if self.accesses[k].is_write:
-                    stack.append(self._settle(self.accesses[k].value, done | {k}))
-            if self.retention is not None and value != NONE and \
-                    time >= self.written[value] + self.retention:
-                stack.append(self._settle(NONE, done))
+                    stack.append(self._settle(self.accesses[k].value, used, done | {k}))
+            if value != NONE and any(self._wants_none(k) for k in self.open - done):
+                if used < self.deletions:
+                    stack.append(self._settle(NONE, used + 1, done))
+                if self.retention is not None and time >= self.written[value] + self.retention:
+                    stack.append(self._settle(NONE, used, done))
         return found
 
-    def _settle(self, value, done):
+    def _wants_none(self, k):
+        return not self.accesses[k].is_write and self.accesses[k].value == NONE
+
+    def _settle(self, value, used, done):
         reads = {k for k in self.open if not self.accesses[k].is_write and
                  self.accesses[k].value == value}
-        return value, done | reads
+        return value, used, done | reads
 
 
 def _violation(register, access, values, origin):

@@ -94,7 +94,7 @@ def _calm_rate(history):
             spans.append((reached, min(fault.begin, final)))
         reached = max(reached, fault.end + SETTLE)
     spans.append((reached, final))
-    spans = [(a, b) for a, b in spans if b - a > 100 * MS]
+    spans = [(a, b) for a, b in spans if b - a >= 10 * MS]
     calm = sum(b - a for a, b in spans)
     if not calm:
         return 0.0

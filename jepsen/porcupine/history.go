@@ -353,6 +353,9 @@ func (reg *register) operations(retention time.Duration) []porcupine.Operation {
 			if mortal {
 				s.do.gen = -1
 			}
+			if s.do.kind == "delete" && !s.do.sure {
+				s.do.kind, s.ended = "credit", s.call
+			}
 		}
 		operations = append(operations, porcupine.Operation{Input: s.do, Call: s.call, Return: s.ended})
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// kind: commit, fetch, delete, generation. value: what is written or was read, "" is none. gen: what
-// a commit was made under, -1 for none; what a generation is. sure: it has certainly taken effect.
-// whole: the group was deleted.
+// kind: commit, fetch, delete, generation, or credit: a deletion of unknown outcome was asked for. value:
+// what is written or was read, "" is none. gen: what a commit was made under, -1 for none; what a
+// generation is. sure: it has certainly taken effect. whole: the group was deleted.
 type action struct {
 	kind  string
 	value string
@@ -17,51 +17,61 @@ type action struct {
 	whole bool
 }
 
-// A register, and the generation of its group; 0 before the first.
+// A register, the generation of its group (0 before the first), and how many deletions of unknown
+// outcome may still take effect. One of them does where none is read and nothing else explains it: at
+// any other time it would make no difference.
 type state struct {
-	value string
-	gen   int64
+	value   string
+	gen     int64
+	credits int
 }
 
-func stepState(before state, do action, mayExpire bool) (bool, state) {
+func stepState(s state, do action, mayExpire bool) (bool, state) {
 	switch do.kind {
 	case "generation":
-		return do.gen > before.gen, state{before.value, do.gen}
+		ok := do.gen > s.gen
+		s.gen = do.gen
+		return ok, s
+	case "credit":
+		s.credits++
+		return true, s
 	case "fetch":
-		if do.value == "" && mayExpire {
-			return true, state{"", before.gen}
+		if do.value == "" && s.value != "" && !mayExpire {
+			s.credits--
+			s.value = ""
+			return s.credits >= 0, s
 		}
-		return do.value == before.value, before
+		if do.value == "" {
+			s.value = ""
+		}
+		return do.value == s.value, s
 	case "delete":
-		return true, state{"", before.gen}
+		s.value = ""
+		return true, s
 	default:
-		if do.gen >= 0 && do.gen != before.gen {
-			return !do.sure, before
+		if do.gen >= 0 && do.gen != s.gen {
+			return !do.sure, s
 		}
-		return true, state{do.value, before.gen}
+		s.value = do.value
+		return true, s
 	}
 }
 
 // With a retention any offset may be gone: a weaker model, in which expiry is always possible.
 func model(retention time.Duration) porcupine.Model {
-	unsure := func(do action, next, before state) []interface{} {
-		if !do.sure && next != before {
-			return []interface{}{next, before}
-		}
-		return []interface{}{next}
-	}
-	return (&porcupine.NondeterministicModel{
+	model := porcupine.NondeterministicModel{
 		Init: func() []interface{} { return []interface{}{state{}} },
 		Step: func(s, input, _ interface{}) []interface{} {
-			before, do := s.(state), input.(action)
-			ok, next := stepState(before, do, retention > 0)
+			do := input.(action)
+			ok, next := stepState(s.(state), do, retention > 0)
 			if !ok {
 				return nil
 			}
-			if do.kind == "commit" || do.kind == "delete" {
-				return unsure(do, next, before)
+			if do.kind == "commit" && !do.sure {
+				return []interface{}{next, s}
 			}
 			return []interface{}{next}
 		},
-	}).ToModel()
+	}
+	return model.ToModel()
 }
