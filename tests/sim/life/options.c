@@ -67,6 +67,7 @@ static void draw_limits(struct options *options, struct chance *chance)
         limits->partitions_max = chance_between(chance, 8, 20);
         limits->offsets_max = chance_between(chance, 3, 40);
         limits->group_metadata_bytes_max = chance_between(chance, 1024, 8000);
+        limits->member_metadata_bytes_max = 1024;
     }
 }
 

@@ -54,7 +54,7 @@ void supervisor_start_later(struct life *life, int machine, int64_t after_ms)
 static bool is_explained(const struct life *life, int machine, const char *words)
 {
     static const char *const never[] = {"raftlog_states_differ", "raftlog_snapshot_too_large",
-                                        "cannot_apply"};
+                                        "cannot_apply", " configuration "};
     const struct faults *faults = life->faults;
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
         if (strstr(words, never[i]) != NULL) {
@@ -114,12 +114,6 @@ static void booted(void *ctx, int node)
     struct life *life = ctx;
     time_enter(life);
     life_trace(life, "n%d starts", node);
-}
-
-static void logged(void *ctx, int node, const char *line)
-{
-    (void)ctx;
-    world_trace(node, "%s", line);
 }
 
 /* ---- Standing still ---- */
@@ -182,7 +176,7 @@ void supervisor_look(struct life *life)
 
 void supervisor_open(struct life *life)
 {
-    static const struct node_events events = {booted, ended, logged};
+    static const struct node_events events = {booted, ended, NULL};
     struct cluster *cluster = life->cluster;
     cluster->life = life;
     for (int i = 0; i < life->machines_count; i++) {

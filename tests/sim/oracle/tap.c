@@ -348,7 +348,10 @@ static void after(void *ctx, const struct input *input)
     }
 }
 
-static void effect(void *ctx, int node, const struct effects *effects, const struct effect *effect)
+static void effect(void *ctx,
+                   int node,
+                   struct coordinator *coordinator,
+                   const struct effect *effect)
 {
     struct life *life = ctx;
     struct machine *machine = &life->machines[node - 1];
@@ -356,7 +359,7 @@ static void effect(void *ctx, int node, const struct effects *effects, const str
         return;
     }
     time_enter(life);
-    ensure(machine->core != NULL && coordinator_effects(machine->core) == effects);
+    ensure(machine->core == coordinator);
     switch (effect->kind) {
         case EFFECT_REPLY:
             replied(life, machine, effect);
