@@ -290,7 +290,7 @@ static void on_heard(void *ctx,
     struct raftlog *log = ctx;
     struct peer *peer = peers_find(&log->peers, node_id);
     if (round_trip_ms >= 0 && round_trip_ms < PEER_CONTROL_SILENCE_MS) {
-        peer->clock_offset_ms = status->wall_ms + round_trip_ms / 2 - raftlog_node_wall_ms();
+        peer->clock_ms = status->wall_ms + round_trip_ms / 2;
         peer->clock_at_ms = uv_now(log->loop);
     }
     peer->is_disk_low = status->is_disk_low;
@@ -341,10 +341,12 @@ void raftlog_node_clock(const struct raftlog *log, struct wall_clock *clock)
 {
     wall_clock_init(clock, log->peers.count + 1);
     uint64_t now_ms = uv_now(log->loop);
+    int64_t wall_ms = raftlog_node_wall_ms();
     for (size_t i = 0; i < log->peers.count; i++) {
         const struct peer *peer = &log->peers.items[i];
-        if (peer->clock_at_ms != 0 && now_ms - peer->clock_at_ms <= WALL_CLOCK_STALE_MS) {
-            wall_clock_add(clock, peer->clock_offset_ms);
+        uint64_t age_ms = now_ms - peer->clock_at_ms;
+        if (peer->clock_at_ms != 0 && age_ms <= WALL_CLOCK_STALE_MS) {
+            wall_clock_add(clock, peer->clock_ms + (int64_t)age_ms - wall_ms);
         }
     }
 }

@@ -18,8 +18,9 @@ struct peer {
     uint64_t last_index;
     bool is_disk_low;
     uint64_t heard_at_ms; /* monotonic */
-    /* Its wall clock minus ours, and when it was measured (monotonic; 0: never). */
-    int64_t clock_offset_ms;
+    /* What its wall clock showed, and when that was (monotonic; 0: never). Not how far it was from
+     * ours: that is worth nothing any more when ours is set. */
+    int64_t clock_ms;
     uint64_t clock_at_ms;
     /* What it acknowledged to us as its leader, and how far that was committed then: entries up to
      * [remembered] it can never truncate, so a shorter log of it has lost some (R18). */
