@@ -1,4 +1,4 @@
 """Real clients; README.md."""
 
 from .crew import Crew  # noqa: F401
-from .kinds import KINDS, install  # noqa: F401
+from .kinds import KINDS, prepare  # noqa: F401

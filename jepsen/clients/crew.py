@@ -10,7 +10,7 @@ import random
 import threading
 import time
 
-from .kinds import KINDS, install
+from .kinds import KINDS, prepare
 from .program import Program
 
 MEMBERS = 3  # of a group of one kind
@@ -37,7 +37,7 @@ class Crew:
         self.kinds = [KINDS[name] for name in names]
         self.chance, self.out = random.Random(f"{seed}/crew"), out
         self.numbers = collections.defaultdict(lambda: itertools.count(1))
-        self.seats, self.is_calm = [], False
+        self.seats, self.is_calm, self.programs = [], False, []
         self.stopped, self.lock = threading.Event(), threading.RLock()
         self.keeper = threading.Thread(target=self._keep, daemon=True)
         self._lay_out(places)
@@ -56,7 +56,7 @@ class Crew:
         return sorted({group for seat in self.seats for group in seat.groups})
 
     def start(self):
-        install([kind.name for kind in self.kinds])
+        prepare([kind.name for kind in self.kinds])
         self.out.mkdir(parents=True, exist_ok=True)
         with self.lock:
             for seat in self.seats:
@@ -84,6 +84,7 @@ class Crew:
         argv = seat.kind.command + [f"{name}={value}" for name, value in options.items()]
         seat.program = Program(self.clerk, kind, names, groups, self.command(seat.place, argv),
                                self.out / f"{names[0]}.log").start()
+        self.programs.append(seat.program)
 
     def _keep(self):
         """Fills empty seats."""
@@ -138,6 +139,10 @@ class Crew:
 
     def libraries(self):
         return sorted({seat.program.library for seat in self.seats if seat.program.library})
+
+    def failures(self):
+        """Faults of ours in reading what programs say."""
+        return [program.failure for program in self.programs if program.failure is not None]
 
     def stop(self):
         self.stopped.set()

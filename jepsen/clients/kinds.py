@@ -60,8 +60,8 @@ def _librdkafka():
 KINDS = {kind.name: kind for kind in (_librdkafka(), _go("franz-go"), _go("sarama"), _java())}
 
 
-def install(names):
-    """Installs what is not there yet; installer.InstallError."""
+def prepare(names):
+    """Installs what is not there yet, from the network; installer.InstallError."""
     needs = {KINDS[name].needs.name: KINDS[name].needs for name in names}
     missing = installer.missing_tools(list(needs.values()))
     if missing:

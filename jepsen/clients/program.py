@@ -25,7 +25,7 @@ class Program:
         self.name = self.names[0]
         self.argv, self.log_path = argv, log
         self.process = self.reader = None
-        self.library = None
+        self.library = self.failure = None
         self.is_paused = self.is_expected_to_end = False
         self._ids = {name: name for name in names}  # its member id, once that is known
         self._processes = {}  # name -> clerk.Process
@@ -39,7 +39,7 @@ class Program:
                                             stdout=subprocess.PIPE, start_new_session=True)
         for name in self.names:
             self._life("start", name)
-        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader = threading.Thread(target=self._listen, daemon=True)
         self.reader.start()
         return self
 
@@ -53,19 +53,26 @@ class Program:
 
     # What it says
 
+    def _listen(self):
+        try:
+            self._read()
+        except Exception as failure:  # ours, not the program's: the run says nothing
+            self.failure = failure
+            self._signal(signal.SIGKILL)
+
     def _read(self):
         for line in self.process.stdout:
             try:
                 report = json.loads(line)
                 event, who = report.pop("event"), report.pop("who")
-            except (ValueError, KeyError, AttributeError):
+            except (ValueError, KeyError, AttributeError, TypeError):
                 self._note(f"not an event: {line!r}")
                 continue
             getattr(self, f"_on_{event}")(who, report)
             if "ack" in report:
                 self.tell(f"ack {report['ack']}")
         self.process.wait()
-        for (_, _), process in self._open.items():
+        for process in self._open.values():
             process.complete("info", {}, None, "closed")
         self._open.clear()
         for name in self.names:

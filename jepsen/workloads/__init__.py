@@ -12,13 +12,13 @@
     client_places   [name of a network namespace...], where clients live; [] or absent: here
     client_command(place, argv)     the command that runs argv in that place; absent: argv itself
 [suite] has (as attributes or keys)
-    workloads       names from WORKLOADS; clients: names from clients.CLIENTS, for W8
+    workloads       names from WORKLOADS; clients: names from clients.KINDS, for W8
     and, optional, any of Settings' fields
 [history] is a history.Writer, [out] a directory for the logs of client programs.
 
-The witness runs on a thread of this process; what [history] gets from it is in order of time. The
-events of client programs carry the time at which they happened there, so that their order in the file
-may differ from that of their times by the length of a pipe.
+The witness runs on a thread of this process, the programs of real clients are spoken to from others.
+Every event is written at the moment that its time says, so the file is in order of time; for what
+that means for programs see clients/program.py.
 """
 
 import asyncio
@@ -231,9 +231,9 @@ class Running:
         self.thread.join()
         self.loop.close()
         self.world.close()
-        if self.world.failures:
-            raise WorkloadError(f"{len(self.world.failures)} faults of the witness") \
-                from self.world.failures[0]
+        failures = self.world.failures + (self.crew.failures() if self.crew is not None else [])
+        if failures:
+            raise WorkloadError(f"{len(failures)} faults of the clients' drivers") from failures[0]
 
     async def _stop(self):
         tasks = asyncio.all_tasks() - {asyncio.current_task()}

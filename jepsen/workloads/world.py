@@ -7,6 +7,7 @@ One thread runs one asyncio loop; everything here belongs to that loop.
 import asyncio
 import collections
 import random
+import socket
 
 from . import link as links
 from .clerk import Clerk
@@ -21,7 +22,9 @@ class World:
     namespaces, or [None]. [settings]: Settings."""
 
     def __init__(self, nodes, places, writer, seed, settings):
-        self.nodes, self.seed, self.settings = dict(nodes), seed, settings
+        self.nodes = {name: (socket.gethostbyname(host), port)
+                      for name, (host, port) in nodes.items()}
+        self.seed, self.settings = seed, settings
         self.clerk = Clerk(writer)
         self.places = [links.Place(name) for name in places] or [links.Place()]
         self.feeds = collections.Counter()  # (group, topic, partition) -> offsets handed out
