@@ -103,7 +103,7 @@ static bool open_directory(struct raftlog *log, char *message, size_t len)
     }
     if (found.health == RAFT_DIR_HOLED) {
         snprintf(message, len,
-                 "%s/%s is damaged in its middle: remove this node's data directory, it rejoins by "
+                 "%s/%s is damaged: remove this node's data directory, it rejoins by "
                  "itself",
                  log->data.raft_dir, found.file);
         return false;

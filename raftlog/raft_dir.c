@@ -43,6 +43,16 @@ static uint32_t sum_of(const uint8_t *at, size_t len)
     return crc;
 }
 
+/* Of the batch of [n] entries at [at]. */
+static size_t data_len_of(const uint8_t *at, uint64_t n)
+{
+    size_t data_len = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        data_len += bytes_le32(at + SUMS_LEN + COUNT_LEN + i * ENTRY_LEN + 12);
+    }
+    return data_len;
+}
+
 /* The length of the whole batch at [at], or 0 if there is none that is sound. */
 static size_t batch_len(const uint8_t *at, size_t left)
 {
@@ -57,10 +67,7 @@ static size_t batch_len(const uint8_t *at, size_t left)
     if (sum_of(at + SUMS_LEN, head_len) != bytes_le32(at)) {
         return 0;
     }
-    size_t data_len = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        data_len += bytes_le32(at + SUMS_LEN + COUNT_LEN + i * ENTRY_LEN + 12);
-    }
+    size_t data_len = data_len_of(at, n);
     size_t len = SUMS_LEN + head_len;
     if (left - len < data_len || sum_of(at + len, data_len) != bytes_le32(at + 4)) {
         return 0;
@@ -78,9 +85,28 @@ static bool is_zero(const uint8_t *at, size_t len)
     return true;
 }
 
+/* Whether what is no sound batch would go on beyond the end. */
+static bool is_cut(const uint8_t *at, size_t left)
+{
+    if (left < SUMS_LEN + COUNT_LEN) {
+        return left > 0;
+    }
+    uint64_t n = bytes_le64(at + SUMS_LEN);
+    if (n == 0 || n > ENTRIES_MAX) {
+        return false;
+    }
+    size_t head_len = COUNT_LEN + (size_t)n * ENTRY_LEN;
+    if (left < SUMS_LEN + head_len) {
+        return true;
+    }
+    return sum_of(at + SUMS_LEN, head_len) == bytes_le32(at) &&
+           left - SUMS_LEN - head_len < data_len_of(at, n);
+}
+
 /* What a segment's bytes are: sound batches, then zeros or a bad one, then perhaps sound ones. */
 struct segment {
     bool has_batches;
+    bool is_cut; /* behind batches */
     bool has_bad;
     bool has_more; /* sound ones behind the bad one */
 };
@@ -96,6 +122,7 @@ static void inspect_segment(const uint8_t *bytes, size_t len, struct segment *se
         segment->has_batches = true;
         at += n;
     }
+    segment->is_cut = segment->has_batches && is_cut(bytes + at, len - at);
     segment->has_bad = !is_zero(bytes + at, len - at);
     for (; segment->has_bad && !segment->has_more && at + SUMS_LEN + COUNT_LEN <= len; at += 8) {
         segment->has_more = batch_len(bytes + at, len - at) != 0;
@@ -198,7 +225,10 @@ static int inspect_segments(const char *path,
         }
         struct segment segment;
         inspect_segment(bytes->data, bytes->len, &segment);
-        if (has_bad && segment.has_batches) {
+        if (segment.is_cut) {
+            snprintf(found->file, sizeof found->file, "%s", names->items[i]);
+        }
+        if (segment.is_cut || (has_bad && segment.has_batches)) {
             found->health = RAFT_DIR_HOLED;
             return 0;
         }

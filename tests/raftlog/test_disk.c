@@ -199,3 +199,25 @@ Test(raft_dir, bad_batch_before_a_readable_one_is_not)
     cr_assert_eq(inspect().health, RAFT_DIR_LOST_END, "the last by number, not by name");
     remove_all();
 }
+
+Test(raft_dir, batch_beyond_the_end_is_damage)
+{
+    static const size_t cuts[] = {1, 8, 15, 16, 39, 40, BATCH_BYTES - 1};
+    struct buf out = BUF_EMPTY;
+    new_directory();
+    put_le(&out, 1, 8);
+    put_batch(&out, 64);
+    put_batch(&out, 64);
+    write_text(directory, "open-1", out.data, out.len);
+    cr_assert_eq(inspect().health, RAFT_DIR_SOUND, "full to the end");
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        write_text(directory, "open-1", out.data, 8 + BATCH_BYTES + cuts[i]);
+        cr_assert_eq(inspect().health, RAFT_DIR_HOLED, "%zu bytes", cuts[i]);
+    }
+    write_text(directory, "open-1", out.data, 8 + BATCH_BYTES);
+    cr_assert_eq(inspect().health, RAFT_DIR_SOUND);
+    write_text(directory, "open-1", out.data, 8 + BATCH_BYTES - 1);
+    cr_assert_eq(inspect().health, RAFT_DIR_SOUND, "no batch at all: nothing is freed twice");
+    buf_close(&out);
+    remove_all();
+}
