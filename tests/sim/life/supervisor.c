@@ -54,7 +54,7 @@ void supervisor_start_later(struct life *life, int machine, int64_t after_ms)
 static bool is_explained(const struct life *life, int machine, const char *words)
 {
     static const char *const never[] = {"raftlog_states_differ", "raftlog_snapshot_too_large",
-                                        "cannot_apply", " configuration "};
+                                        "cannot_apply", "ERROR configuration"};
     const struct faults *faults = life->faults;
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
         if (strstr(words, never[i]) != NULL) {
