@@ -86,6 +86,7 @@ static void *make(void *base, size_t offset, size_t size, struct heap *heap)
     return block + 1;
 }
 
+/* A node's memory is zeros: libraft sends and writes the padding of its messages as it finds it. */
 void *__wrap_malloc(size_t size)
 {
     size_t head = sizeof(struct heap_block);
@@ -93,7 +94,8 @@ void *__wrap_malloc(size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return make(__real_malloc(head + size), head, size, current);
+    void *base = current == NULL ? __real_malloc(head + size) : __real_calloc(1, head + size);
+    return make(base, head, size, current);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
@@ -115,9 +117,13 @@ void *__wrap_realloc(void *memory, size_t size)
     struct heap *heap = block->heap;
     size_t head = sizeof *block;
     ensure((char *)block->base + head == (char *)memory); /* none of aligned_alloc() */
+    size_t old_size = block->size;
     unlink_block(block);
-    void *base = __real_realloc(block->base, head + size);
+    char *base = __real_realloc(block->base, head + size);
     ensure(base != NULL);
+    if (heap != NULL && size > old_size) {
+        memset(base + head + old_size, 0, size - old_size);
+    }
     return make(base, head, size, heap);
 }
 
@@ -125,7 +131,11 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
     size_t head = sizeof(struct heap_block);
     head = alignment > head ? alignment : head;
-    return make(__real_aligned_alloc(alignment, head + size), head, size, current);
+    char *base = __real_aligned_alloc(alignment, head + size);
+    if (base != NULL) {
+        memset(base, 0, head + size);
+    }
+    return make(base, head, size, current);
 }
 
 char *__wrap_strdup(const char *text)
