@@ -26,6 +26,9 @@ nemesis kill n1     with CALL-RET: begin and end; words: leader=n1 majority=no r
 observed leader n1  words: term=2 index=5 hash=ff status=1 signal=6 rss_kb= fds=
 phase heal
 option key=value    (no WHO, no time) an option of the run, JSON
+entry 3 commit a @1 by=m1   batch 3 of all nodes' logs: what stands in it: commit (as above; !22: it was
+                    refused there), generation 2 m1,m2, delete 0, drop, read (a marker); `entry n2 3 ...` on n2
+                    alone; several records of one batch are several lines
 log n1 TEXT         (the rest of the line) a line of a node's log
 raw JSON            an event as it is, index and time filled in (time=MS in the JSON is kept)
 """
@@ -33,6 +36,7 @@ raw JSON            an event as it is, index and time filled in (time=MS in the 
 import json
 import re
 
+from dumps import Dump
 from ops import History
 
 MS = 1_000_000
@@ -43,6 +47,7 @@ class Case:
     def __init__(self, is_valid, why):
         self.is_valid, self.why = is_valid, why
         self.lines, self.options, self.logs, self.raw = [], {}, {}, []
+        self.entries = []  # (node or None, index, words)
 
     def events(self):
         marks = []
@@ -63,6 +68,11 @@ class Case:
 
     def history(self):
         return History(self.events(), self.options)
+
+    def dumps(self):
+        """Of three nodes; [] if nothing is said about their logs."""
+        return [Dump(node, _dump_lines(node, self.entries)) for node in ("n1", "n2", "n3")] \
+            if self.entries else []
 
 
 def read(path):
@@ -91,6 +101,10 @@ def _add(case, line):
     elif line.startswith("log "):
         _, node, text = line.split(" ", 2)
         case.logs.setdefault(node, []).append(text)
+    elif line.startswith("entry "):
+        _, *words = line.split()
+        node = words.pop(0) if words[0].startswith("n") else None
+        case.entries.append((node, int(words[0]), words[1:]))
     elif line.startswith("raw "):
         case.raw.append(json.loads(line[4:]))
     else:
@@ -288,3 +302,47 @@ def _nemesis(begin, end, words, n):
     if end and end != "...":
         marks.append((int(end), 1, n, {**event, "value": {**value, "phase": "end"}}))
     return marks
+
+
+# ---- Logs ----
+
+def _dump_lines(node, entries):
+    """What logdump says of a node, as far as the checkers look at it."""
+    own = {index for where, index, _ in entries if where == node}
+    lines, last = [], 0
+    for where, index, words in entries:
+        if where not in (None, node) or (where is None and index in own):
+            continue
+        if index != last:
+            term = 1 if where is None else 2
+            lines.append({"kind": "entry", "raft_index": index, "raft_term": term, "type": "command",
+                          "replayed": True, "index": index, "hash": f"{index:016x}"})
+            last = index
+        lines.append({"kind": "proposal", "raft_index": index, "index": index,
+                      "records": _records(words)})
+    return lines + [{"kind": "end", "raft_index": last, "index": last, "hash": f"{last:016x}"}]
+
+
+def _records(words):
+    what, words = words[0], Words(words[1:])
+    verdict = {"error": words.error or 0}
+    body = {"group": 5, "group_name": words.group}
+    if what == "read":
+        return []
+    if what == "commit":
+        member = words.named.get("by", None if words.gen < 0 else "m1")
+        parts = [_part(word) for word in words.plain]
+        body.update(member=7 if member else 0, member_name=member, generation=words.gen, topic=9,
+                    topic_name="t", offsets=[
+                        {"partition": p, "offset": offset, "leader_epoch": -1, "metadata": name}
+                        for p, name, offset, _ in parts])
+        return [{"record": "offsets", "body": body, "verdict": verdict}]
+    if what == "generation":
+        members = words.plain[1].split(",")
+        body.update(generation=int(words.plain[0]), protocol_name=words.named.get("proto", "range"),
+                    leader=members[0], members=[{"member_id": m, "is_kept": False} for m in members])
+        return [{"record": "generation", "body": body, "verdict": verdict}]
+    if what == "delete":
+        body.update(topic_name="t", partitions=[int(word) for word in words.plain])
+        return [{"record": "offsets_deleted", "body": body, "verdict": verdict}]
+    return [{"record": "group_deleted", "body": body, "verdict": verdict}]

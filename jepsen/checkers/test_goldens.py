@@ -13,9 +13,10 @@ EACH = 20  # valid and invalid ones per invariant, at least
 
 
 def violated(case):
-    """The invariants that a case violates; I13 if the run is invalid."""
-    result = check.judge(case.history(), (), case.logs)
+    """The invariants that a case violates, C2 if the log shows it; I13 if the run is invalid."""
+    result = check.judge(case.history(), case.dumps(), case.logs)
     found = collections.Counter(v.invariant for v in result.violations)
+    found.update(v.checker for v in result.violations if v.checker == "C2")
     if result.invalid:
         found["I13"] = len(result.invalid)
     return found, result
@@ -35,7 +36,7 @@ class Goldens(unittest.TestCase):
                     self.assertEqual(dict(found), {}, texts)
                 else:
                     self.assertIn(path.stem, found, f"not caught; found: {texts}")
-        least = 10 if path.stem == "FORMAT" else EACH
+        least = 10 if path.stem in ("C2", "FORMAT") else EACH
         self.assertGreaterEqual(counts[True], least, f"valid cases in {path.name}")
         self.assertGreaterEqual(counts[False], least, f"invalid cases in {path.name}")
 
