@@ -202,7 +202,8 @@ void message_send(struct life *life,
     lane->arrival_ms = at_ms > lane->arrival_ms ? at_ms : lane->arrival_ms;
     message->refs += 2;
     events_add(life, lane->arrival_ms, arrive, message, 0);
-    events_add(life, life->now_ms + lane->timeout_ms, time_out, message, 0);
+    int64_t most_ms = message->timeout_ms > 0 ? message->timeout_ms : lane->timeout_ms;
+    events_add(life, life->now_ms + most_ms, time_out, message, 0);
 }
 
 /* ---- And back ---- */

@@ -8,11 +8,11 @@
 #include "tests/sim/oracle/machine.h"
 #include "tests/sim/world/node.h"
 
-enum { AGAIN_MS = 100, TIMEOUT_MS = 5000 };
+enum { AGAIN_MS = 100, TIMEOUT_MS = 2000 };
 
 void finder_init(struct life *life, struct finder *finder, int host)
 {
-    *finder = (struct finder){.machine = -1};
+    *finder = (struct finder){.machine = -1, .avoided = -1};
     lane_init(life, &finder->lane, host, TIMEOUT_MS);
 }
 
@@ -40,6 +40,7 @@ static void answered(struct life *life, struct message *message, const void *ans
     const struct find_coordinator_response *response = answer;
     finder->is_asking = false;
     finder->again_ms = life->now_ms + AGAIN_MS;
+    finder->avoided = response == NULL ? message->machine : -1;
     if (response == NULL) {
         return;
     }
@@ -67,7 +68,9 @@ static void ask(struct life *life, struct finder *finder)
 {
     const struct api *api = api_find(API_FindCoordinator);
     if (finder->lane.machine < 0) {
-        lane_open(life, &finder->lane, (int)chance_below(&life->chance, life->machines_count));
+        int machine = (int)chance_below(&life->chance, life->machines_count);
+        bool is_avoided = machine == finder->avoided;
+        lane_open(life, &finder->lane, is_avoided ? (machine + 1) % life->machines_count : machine);
     }
     int16_t version = (int16_t)chance_between(&life->chance, api->min_version, api->max_version);
     struct message *message =

@@ -47,6 +47,7 @@ struct message {
     bool is_leaving; /* its reply is on its way */
     int refs;
     int64_t sent_ms, started_ms;
+    int64_t timeout_ms;    /* its lane's, if it has none of its own */
     int64_t pauses_ms;     /* of its machine until then */
     uint64_t low_position; /* a read must be as new as this */
     uint64_t first_op;     /* OffsetCommit: op ids, one per partition, ascending */
@@ -108,6 +109,7 @@ void message_unref(struct message *message);
 struct finder {
     int machine; /* -1: not known */
     bool is_asking;
+    int avoided;      /* it did not answer the last time */
     int64_t again_ms; /* not before */
     struct lane lane;
 };

@@ -385,6 +385,24 @@ static void wake(struct life *life, void *who, uint64_t what)
     }
 }
 
+/* Commits that nothing but the cluster itself can refuse. */
+static void prove(struct life *life, void *who, uint64_t end_ms)
+{
+    struct loner *loner = who;
+    if ((uint64_t)life->now_ms > end_ms || life->is_over) {
+        return;
+    }
+    if (is_connected(loner, chance_in(&life->chance, 100)) && !lane_is_busy(&loner->lane)) {
+        worker_commit(life, &loner->lane, 8, "prover", "p0", -1, "", NULL, answered, loner);
+    }
+    events_add(life, life->now_ms + 250, prove, loner, end_ms);
+}
+
+void loners_prove(struct life *life, int64_t ms)
+{
+    prove(life, &life->loners[LONERS_MAX - 1], (uint64_t)(life->now_ms + ms));
+}
+
 static void declare(struct life *life, void *who, uint64_t what)
 {
     struct loner *loner = who;

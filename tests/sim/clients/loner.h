@@ -21,6 +21,8 @@ void loners_init(struct life *life);
 void loners_close(struct life *life);
 /* Declares the topics that all use, as soon as anybody listens. */
 void loners_declare(struct life *life);
+/* For so long somebody commits in a group of his own. */
+void loners_prove(struct life *life, int64_t ms);
 /* Commits at the new leader, and when that is acknowledged reads at the old one, which may not know
  * yet that it is the old one. */
 void loner_probe(struct loner *loner, int old_leader, int leader);

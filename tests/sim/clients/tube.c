@@ -15,7 +15,7 @@
 #include "tests/sim/world/network.h"
 #include "tests/sim/world/node.h"
 
-enum { CONNECT_MS = 10000, GREETING_MS = 10000, REPLY_BYTES_MAX = 64 << 20 };
+enum { CONNECT_MS = 3000, REPLY_BYTES_MAX = 64 << 20 };
 
 enum tube_state { TUBE_OPENS, TUBE_GREETS, TUBE_READY };
 
@@ -391,8 +391,8 @@ void message_send(struct life *life,
     if (lane->tube->state == TUBE_READY) {
         write_request(lane, message);
     }
-    events_add(life, life->now_ms + lane->timeout_ms, time_out, lane,
-               (uint64_t)message->correlation_id);
+    int64_t most_ms = message->timeout_ms > 0 ? message->timeout_ms : lane->timeout_ms;
+    events_add(life, life->now_ms + most_ms, time_out, lane, (uint64_t)message->correlation_id);
 }
 
 void wire_break_some(struct life *life, int per_mille)

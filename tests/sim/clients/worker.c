@@ -344,6 +344,7 @@ static void send_beat(struct worker *worker, message_fn *done)
         .member_id = span_from_cstr(worker->member_id),
         .group_instance_id = instance(worker, own),
     };
+    message->timeout_ms = worker->life->options.session_ms; /* as the Java client's */
     message_send(worker->life, message, &request, done, worker, 0);
 }
 

@@ -146,11 +146,12 @@ void supervisor_continue(struct life *life, int machine)
 
 bool supervisor_may_damage(const struct life *life, int machine)
 {
-    int damaged = 0;
     for (int i = 0; i < life->machines_count; i++) {
-        damaged += life->cluster->is_damaged[i] || i == machine;
+        if (life->cluster->is_damaged[i] && i != machine) {
+            return false; /* two nodes without a memory wait for each other for ever */
+        }
     }
-    return damaged <= (life->machines_count - 1) / 2 && life->position > 0;
+    return life->position > 0;
 }
 
 void supervisor_damage(struct life *life, int machine)
