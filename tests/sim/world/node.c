@@ -1,6 +1,7 @@
 /* Machines and what is done to them. */
 #include "tests/sim/world/node.h"
 
+#include <raft/uv.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct machine {
     struct node_clock clock;
     int64_t wall_ahead_us; /* of the monotonic clock */
     int64_t cost_least_us, cost_most_us;
+    size_t segment_bytes;
     uint64_t incarnation;
     enum node_end ended;
     int status;
@@ -124,6 +126,31 @@ void node_set_turn_cost(int node, int64_t least_us, int64_t most_us)
 {
     machine_of(node)->cost_least_us = least_us;
     machine_of(node)->cost_most_us = most_us;
+}
+
+void node_set_segment_bytes(int node, size_t bytes)
+{
+    machine_of(node)->segment_bytes = bytes;
+}
+
+int __real_raft_uv_init(struct raft_io *io,
+                        struct uv_loop_s *loop,
+                        const char *dir,
+                        struct raft_uv_transport *transport);
+int __wrap_raft_uv_init(struct raft_io *io,
+                        struct uv_loop_s *loop,
+                        const char *dir,
+                        struct raft_uv_transport *transport);
+int __wrap_raft_uv_init(struct raft_io *io,
+                        struct uv_loop_s *loop,
+                        const char *dir,
+                        struct raft_uv_transport *transport)
+{
+    int error = __real_raft_uv_init(io, loop, dir, transport);
+    if (error == 0) {
+        raft_uv_set_segment_size(io, machine_of(node_current())->segment_bytes);
+    }
+    return error;
 }
 
 int64_t node_turn_cost_us(int node)
@@ -522,6 +549,7 @@ void machines_open(void)
     memset(&nodes, 0, sizeof nodes);
     ensure_set_hook(on_broken_invariant);
     struct chance *chance = world_chance(WORLD_CHANCE_TIMING);
+    size_t segment_bytes = chance_in(chance, 250) ? 8 << 20 : 1 << 20;
     for (int node = 1; node <= WORLD_NODES_MAX; node++) {
         struct machine *machine = &nodes.machines[node];
         machine->has_power = true;
@@ -530,6 +558,7 @@ void machines_open(void)
             wall_begin_us - machine->clock.shown_us + chance_between(chance, -50, 50) * WORLD_MS;
         machine->cost_least_us = 20;
         machine->cost_most_us = 80;
+        machine->segment_bytes = segment_bytes;
     }
 }
 
