@@ -34,7 +34,7 @@ class Commits(Crowd):
     def start(self):
         self.pace_s = GROUPS * MEMBERS / self.world.settings.commits_per_s
         for number in range(GROUPS):
-            shape = self.shape(f"w1-{number}", request_s=self.chance.choice((1.5, 3.0, 6.0)))
+            shape = self.shape(f"w1-{number}", request_s=self.chance.choice((1.0, 1.5, 3.0)))
             for i in range(MEMBERS):
                 self.join(shape, number + i, pace_s=self.pace_s)
         for i in range(READERS):

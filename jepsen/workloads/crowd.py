@@ -1,7 +1,5 @@
 """Groups of members, as most workloads have them, and what an owner of partitions does."""
 
-import asyncio
-
 from .member import Member, Shape
 
 READBACK = 3  # every so many commits
@@ -15,14 +13,14 @@ def owner_work(world, chance, pace_s):
         while member.is_settled:
             owned = sorted(member.owned)
             if not owned:
-                await asyncio.sleep(0.2)
+                await member.rest(1.0)
                 continue
             some = sorted(chance.sample(owned, chance.randint(1, len(owned))))
             found = await member.commit(member.rows(some, "c", chance))
             count += 1
             if found.type == "ok" and count % READBACK == 0 and member.is_settled:
                 await member.fetch(some)
-            await asyncio.sleep(pace_s * chance.uniform(0.5, 1.5) if found.type == "ok" else 0.1)
+            await member.rest(pace_s * chance.uniform(0.5, 1.5) if found.type == "ok" else 0.1)
 
     return work
 

@@ -43,7 +43,7 @@ class Idle(Crowd):
 
     def start(self):
         for i in range(self.GROUPS):
-            shape = self.shape(f"w3-{i}", beat_s=self.chance.uniform(0.5, 1.5), request_s=1.0 + i)
+            shape = self.shape(f"w3-{i}", beat_s=self.chance.uniform(0.5, 1.5), request_s=1.0 + i / 2)
             for place in range(self.MEMBERS):
                 self.join(shape, place)
 

@@ -15,13 +15,14 @@ from .standing import ANSWERS, Next, Standing
 from .world import BACKOFF_S
 
 WORK_END_S = 10.0
+REST_S = 0.1
 
 
 class Shape:
     """What the members of one group have in common. [topics]: {name: partitions}."""
 
     def __init__(self, group, topics, *, session_ms=6000, rebalance_ms=6000, beat_s=1.0,
-                 request_s=3.0):
+                 request_s=1.5):
         self.group, self.topics = group, topics
         self.session_ms, self.rebalance_ms = session_ms, rebalance_ms
         self.beat_s, self.request_s = beat_s, request_s
@@ -197,6 +198,12 @@ class Member(Standing):
                 pass
 
     # What work() uses
+
+    async def rest(self, seconds):
+        """Sleeps, but no longer than it is settled: whoever rebalances waits for it."""
+        until = asyncio.get_running_loop().time() + seconds
+        while self.is_settled and (left := until - asyncio.get_running_loop().time()) > 0:
+            await asyncio.sleep(min(left, REST_S))
 
     async def commit(self, rows):
         """[rows]: as ops.commit takes them. Tells the member what the answer means for it."""

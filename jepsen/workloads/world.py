@@ -14,6 +14,7 @@ from .clerk import Clerk
 
 CONNECT_S = 1.0
 BACKOFF_S = 0.1  # Kafka's retry.backoff.ms
+LOOKUP_S = 0.4  # of patience with one node; there are others to ask
 LOOKUP_AGE_S = 0.1  # a lookup that is younger than this serves all who ask
 
 
@@ -118,7 +119,7 @@ class Lookup:
         nodes = list(self.world.nodes)
         self.chance.shuffle(nodes)
         for node in nodes:
-            found = await ask(self.world, self.place, node, CONNECT_S)
+            found = await ask(self.world, self.place, node, LOOKUP_S)
             if found is not None:
                 return found
         return None
