@@ -55,16 +55,14 @@ class Suite:
         self.failure = re.compile(failure, re.M)
         self.seeds_max = seeds_max
 
-    def place(self):
-        """The program's path in a build's folder; None: this tree does not make it."""
-        for cmake in sorted((ROOT / self.folder).rglob("CMakeLists.txt")):
-            text = cmake.read_text(encoding="utf-8")
-            if re.search(rf"add_executable\({self.program}\b", text):
-                return cmake.parent.relative_to(ROOT) / self.program
-        return None
+    def exists(self):
+        """Whether this tree makes the program."""
+        return any(re.search(rf"add_executable\({self.program}\b", cmake.read_text(encoding="utf-8"))
+                   for cmake in (ROOT / self.folder).rglob("CMakeLists.txt"))
 
     def command(self, build, seed):
-        return [build / self.place(), *self.arguments(seed)]
+        [program] = [path for path in (build / self.folder).rglob(self.program) if path.is_file()]
+        return [program, *self.arguments(seed)]
 
     def run(self, build, seed, timeout_s):
         environment = {**os.environ, "ROSTERD": str(build / "server/rosterd")}
