@@ -1,4 +1,5 @@
 """Judges a run from its directory: check.py DIR [--no-porcupine]. README.md says what it reads.
+check.py --prepare builds what needs a network.
 
 Exit status 0: valid; 1: a violation; 2: not a run that proves anything.
 """
@@ -112,7 +113,10 @@ def judge(history, dumps=(), logs=None, path=None):
         result.coverage = checker.coverage
         result.invalid += [f"the dump of {name} has no end" for name in log.incomplete]
     if path is not None:
-        result.run("C3 porcupine", lambda: porcupine.check(path, history))
+        try:
+            result.run("C3 porcupine", lambda: porcupine.check(path, history))
+        except porcupine.Unavailable as reason:
+            result.invalid.append(f"Porcupine could not judge: {reason}")
     result.run("C5 replicas", lambda: replicas.check(history, dumps, logs))
     result.run("C6 health", lambda: health.check(history, logs))
     result.violations += list(durability(history, result.violations))
@@ -181,10 +185,14 @@ def print_result(result, directory):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description="Judges a run: its history, logs and dumps.")
-    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("directory", type=pathlib.Path, nargs="?")
+    parser.add_argument("--prepare", action="store_true", help="build Porcupine, which needs a network")
     parser.add_argument("--no-porcupine", action="store_true", help="leave C3 out: needs no Go")
     parsed = parser.parse_args([str(a) for a in arguments])
-    if not (parsed.directory / "history.jsonl").exists():
+    if parsed.prepare:
+        porcupine.build()
+        return VALID
+    if parsed.directory is None or not (parsed.directory / "history.jsonl").exists():
         print(f"{parsed.directory}: no history.jsonl", file=sys.stderr)
         return INVALID
     result = check_directory(parsed.directory, not parsed.no_porcupine)

@@ -25,8 +25,10 @@ class Timeline:
 
     def __init__(self):
         self.positions, self.values = [BEGINNING], [NONE]
+        self.version = 0  # the batch that wrote the value, or the row's own word for it
 
-    def put(self, position, value):
+    def put(self, position, value, version=None):
+        self.version = position[0] if version is None else version
         if self.positions[-1] == position:
             self.values[-1] = value
         else:
@@ -70,7 +72,8 @@ class Replay:
         if fact["row"] == "offsets":
             for offset in body["offsets"]:
                 key = (group, body.get("topic_name"), offset["partition"])
-                self.timelines[key].put(position, identity(offset["offset"], offset["metadata"]))
+                self.timelines[key].put(position, identity(offset["offset"], offset["metadata"]),
+                                        offset.get("version"))
         elif fact["row"] == "group":
             self.generations[body["name"]] = (body["generation"], None)
 
@@ -83,7 +86,9 @@ class Replay:
                 self.timelines[group, body.get("topic_name"), partition].put(position, NONE)
         elif kind == "offsets_expired":
             for row in body["offsets"]:
-                self.timelines[group, row.get("topic_name"), row["partition"]].put(position, NONE)
+                timeline = self.timelines[group, row.get("topic_name"), row["partition"]]
+                if timeline.version == row["version"]:  # else committed meanwhile (R5)
+                    timeline.put(position, NONE)
         elif kind == "group_deleted":
             self.generations.pop(group, None)
             self._clear(lambda key: key[0] == group, position)

@@ -27,7 +27,8 @@ observed leader n1  words: term=2 index=5 hash=ff status=1 signal=6 rss_kb= fds=
 phase heal
 option key=value    (no WHO, no time) an option of the run, JSON
 entry 3 commit a @1 by=m1   batch 3 of all nodes' logs: what stands in it: commit (as above; !22: it was
-                    refused there), generation 2 m1,m2, delete 0, drop, read (a marker); `entry n2 3 ...` on n2
+                    refused there), generation 2 m1,m2, delete 0, expire 0=3 (what batch 3 wrote), drop,
+                    read (a marker); `entry n2 3 ...` on n2
                     alone; several records of one batch are several lines
 log n1 TEXT         (the rest of the line) a line of a node's log
 raw JSON            an event as it is, index and time filled in (time=MS in the JSON is kept)
@@ -345,4 +346,9 @@ def _records(words):
     if what == "delete":
         body.update(topic_name="t", partitions=[int(word) for word in words.plain])
         return [{"record": "offsets_deleted", "body": body, "verdict": verdict}]
+    if what == "expire":
+        rows = [word.split("=") for word in words.plain]
+        body.update(offsets=[{"topic": 9, "topic_name": "t", "partition": int(p), "version": int(version)}
+                             for p, version in rows])
+        return [{"record": "offsets_expired", "body": body, "verdict": verdict}]
     return [{"record": "group_deleted", "body": body, "verdict": verdict}]

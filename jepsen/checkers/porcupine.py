@@ -1,4 +1,7 @@
-"""C3: runs ../porcupine, the independent third, on a history file."""
+"""C3: runs ../porcupine, the independent third, on a history file.
+
+The program is built once, where there is a network (`check --prepare`), and again when its source changes.
+"""
 
 import json
 import os
@@ -13,32 +16,42 @@ CACHE = pathlib.Path(os.environ.get("ROSTER_CACHE", SOURCE.parent.parent / ".cac
 TIMEOUT_S = 60  # of one register
 
 
+class Unavailable(Exception):
+    """It could not be built, or broke down."""
+
+
 def build():
-    """The program's path; raises CalledProcessError or FileNotFoundError where Go cannot build it."""
-    if shutil.which("go") is None:
-        raise FileNotFoundError("go: Debian's golang-go will do")
-    CACHE.mkdir(parents=True, exist_ok=True)
+    """The program's path."""
     program = CACHE / "check"
-    subprocess.run(["go", "build", "-o", program, "."], cwd=SOURCE, check=True)
+    sources = [*SOURCE.glob("*.go"), SOURCE / "go.mod", SOURCE / "go.sum"]
+    if program.exists() and program.stat().st_mtime > max(s.stat().st_mtime for s in sources):
+        return program
+    if shutil.which("go") is None:
+        raise Unavailable("there is no go; Debian's golang-go will do")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    _run(["go", "build", "-o", str(program), "."], cwd=SOURCE)
     return program
+
+
+def _run(command, **more):
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout
+    except subprocess.CalledProcessError as error:
+        raise Unavailable(f"{command[0]} {command[1]}: {error.stderr.strip()[-500:]}") from None
 
 
 def run(paths, retention_ms=None, timeout_s=TIMEOUT_S):
     """One dict per history: {"file", "registers", "operations", "illegal": [...], "unknown": [...]}."""
-    arguments = [build(), f"-timeout={timeout_s}s"]
+    arguments = [str(build()), f"-timeout={timeout_s}s"]
     if retention_ms is not None:
         arguments.append(f"-retention={retention_ms}ms")
-    said = subprocess.run(arguments + [str(p) for p in paths], check=True, capture_output=True, text=True)
-    return [json.loads(line) for line in said.stdout.splitlines()]
+    said = _run(arguments + [str(p) for p in paths])
+    return [json.loads(line) for line in said.splitlines()]
 
 
 def check(path, history):
-    try:
-        result = run([path], history.options.get("retention_ms"))[0]
-    except (FileNotFoundError, subprocess.CalledProcessError) as error:
-        detail = getattr(error, "stderr", None) or error
-        yield Violation("FORMAT", "C3", f"Porcupine could not judge: {detail}")
-        return
+    """Violations; raises Unavailable."""
+    result = run([path], history.options.get("retention_ms"))[0]
     for register in result["illegal"] or []:
         yield Violation("I1", "C3", f"{register}: not linearizable, says Porcupine")
     for register in result["unknown"] or []:
