@@ -55,9 +55,9 @@ static struct aio_context *find(aio_context_t number)
 int __wrap_io_setup(unsigned events, aio_context_t *number)
 {
     struct process *process = process_current();
-    struct aio_context *context = heap_world_calloc(sizeof *context);
     (void)events;
     process_step();
+    struct aio_context *context = heap_world_calloc(sizeof *context);
     context->process = process;
     context->number = process->aios == NULL ? 1 : process->aios->number + 1;
     context->next = process->aios;

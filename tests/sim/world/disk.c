@@ -450,6 +450,38 @@ static void normalize(char *to, const char *path)
     to[len] = '\0';
 }
 
+static void resize(struct disk *disk, struct file *file, uint64_t size)
+{
+    size_t in_page = (size_t)(size % PAGE);
+    size_t number = (size_t)(size / PAGE);
+    if (in_page != 0 && number < file->pages_count && file->pages[number].seen != NULL) {
+        memset(own_page(file, number) + in_page, 0, PAGE - in_page);
+        number++;
+    } else {
+        number += in_page != 0;
+    }
+    for (size_t i = number; i < file->pages_count; i++) {
+        if (file->pages[i].seen != NULL) {
+            memset(own_page(file, i), 0, PAGE);
+        }
+    }
+    file->size = size;
+    uint64_t needed = (size + PAGE - 1) / PAGE * PAGE;
+    if (needed < file->allocated) {
+        disk->used -= file->allocated - needed;
+        file->allocated = needed;
+    }
+}
+
+int disk_resize(struct disk_handle *handle, uint64_t size)
+{
+    int error = step(handle->disk, DISK_ALLOCATE);
+    if (error == 0) {
+        resize(handle->disk, handle->file, size);
+    }
+    return -error;
+}
+
 int disk_open_file(int node, const char *given, int flags, struct disk_handle **handle)
 {
     struct disk *disk = disk_of(node);
@@ -478,7 +510,7 @@ int disk_open_file(int node, const char *given, int flags, struct disk_handle **
     copy_path((*handle)->path, path);
     file->uses++;
     if ((flags & O_TRUNC) != 0) {
-        disk_resize(*handle, 0);
+        resize(disk, file, 0);
     }
     return 0;
 }
@@ -588,35 +620,6 @@ int disk_allocate(struct disk_handle *handle, uint64_t size)
     return -error;
 }
 
-int disk_resize(struct disk_handle *handle, uint64_t size)
-{
-    struct file *file = handle->file;
-    int error = step(handle->disk, DISK_ALLOCATE);
-    if (error != 0) {
-        return -error;
-    }
-    size_t in_page = (size_t)(size % PAGE);
-    size_t number = (size_t)(size / PAGE);
-    if (in_page != 0 && number < file->pages_count && file->pages[number].seen != NULL) {
-        memset(own_page(file, number) + in_page, 0, PAGE - in_page);
-        number++;
-    } else {
-        number += in_page != 0;
-    }
-    for (size_t i = number; i < file->pages_count; i++) {
-        if (file->pages[i].seen != NULL) {
-            memset(own_page(file, i), 0, PAGE);
-        }
-    }
-    file->size = size;
-    uint64_t needed = (size + PAGE - 1) / PAGE * PAGE;
-    if (needed < file->allocated) {
-        handle->disk->used -= file->allocated - needed;
-        file->allocated = needed;
-    }
-    return 0;
-}
-
 int disk_make_dir(int node, const char *given)
 {
     struct disk *disk = disk_of(node);
@@ -691,7 +694,7 @@ int disk_list(int node, const char *given, char ***names, size_t *count)
     struct disk *disk = disk_of(node);
     char path[PATH_BYTES];
     normalize(path, given);
-    int error = step(disk, DISK_OPEN);
+    int error = step(disk, DISK_LIST);
     if (error != 0) {
         return -error;
     }
@@ -958,9 +961,8 @@ bool disk_truncate(int node, enum disk_kind kind, char *path, size_t path_len)
     if (name == NULL) {
         return false;
     }
-    struct disk_handle handle = {.disk = disk_of(node), .file = name->file};
     uint64_t size = (uint64_t)chance_below(chance(), (int64_t)used_len(name->file));
-    disk_resize(&handle, size);
+    resize(disk_of(node), name->file, size);
     sync_file(name->file);
     tell_path(name, path, path_len);
     world_trace(node, "disk: %s cut to %llu bytes", name->path, (unsigned long long)size);

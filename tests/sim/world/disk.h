@@ -34,7 +34,9 @@ enum disk_operation {
     DISK_SYNC = 8,
     DISK_NAMES = 16,    /* mkdir, rename, unlink */
     DISK_ALLOCATE = 32, /* posix_fallocate, ftruncate */
-    DISK_ANY = 63
+    DISK_ANY = 63,
+    DISK_LIST = 64 /* of a directory; not among the others: libraft's UvList() then frees what it
+                    * never set, and the process may end in any way */
 };
 
 /* EIO: the [after]-th call from now of one of [operations] (1: the next), and those behind it,

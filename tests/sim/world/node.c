@@ -244,7 +244,7 @@ static void run_process(void *arg)
 
 /* ---- Beginning and end ---- */
 
-bool node_boot(int node)
+bool node_start(int node, void (*run)(void *process))
 {
     struct machine *machine = machine_of(node);
     if (machine->process != NULL || machine->is_frozen) {
@@ -263,12 +263,16 @@ bool node_boot(int node)
     machine->process = process;
     world_note(NOTE_BOOT, node, NULL, 0);
     world_trace(node, "boots, incarnation %llu", (unsigned long long)process->incarnation);
-    process->loop.task =
-        process_start_task(process, run_process, process, world_now_us() + 2 * WORLD_MS);
+    process->loop.task = process_start_task(process, run, process, world_now_us() + 2 * WORLD_MS);
     if (nodes.events.booted != NULL) {
         nodes.events.booted(nodes.ctx, node);
     }
     return true;
+}
+
+bool node_boot(int node)
+{
+    return node_start(node, run_process);
 }
 
 void node_process_ended(struct process *process, enum node_end ending, int status)

@@ -151,6 +151,8 @@ int descriptor_close(int fd);
 
 void machines_open(void);
 void machines_close(void);
+/* As node_boot(), but what runs is another program; it ends with process_quit(). */
+bool node_start(int node, void (*run)(void *process));
 struct process *node_process(int node);
 /* Its process has ended by itself, or at a step. */
 void node_process_ended(struct process *process, enum node_end ending, int status);
