@@ -75,7 +75,9 @@ class History:
     options: the run's options.json; the keys that matter here are in README.md."""
 
     def __init__(self, events, options=None):
-        self.options = options or {}
+        self.options = dict(options or {})
+        if isinstance(self.options.get("nodes"), int):
+            self.options["nodes"] = [f"n{i}" for i in range(1, self.options["nodes"] + 1)]
         self.ops, self.problems = [], []
         self.nemeses, self.observed, self.phases, self.life = [], [], [], []
         self.callbacks, self.processed = [], []

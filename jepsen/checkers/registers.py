@@ -145,7 +145,9 @@ class Registers:
             if refused is None:
                 story, events = "nobody committed that", []
             else:
-                story, events = f"that commit was refused with {refused.error}", refused.events()
+                codes = [part[2] for part in refused.answer.get("parts") or [] if part[2]]
+                why = codes[0] if refused.error is None and codes else refused.error
+                story, events = f"that commit was refused with {why}", refused.events()
         elif self._contents[key, value] != (offset, _epoch(epoch)):
             story = "it was committed with (offset, leader epoch) " \
                 f"{self._contents[key, value]}"
