@@ -102,6 +102,15 @@ class Lab(Cluster):
         lines += [f"{name}={value}" for name, value in own.items()]
         self.config(i).write_text("\n".join(lines) + "\n")
 
+    def tails(self):
+        """The end of every node's log but for its figures."""
+        parts = []
+        for i in self.ids:
+            lines = self.log(i).read_text(errors="replace").splitlines() if self.log(i).exists() else []
+            told = [line for line in lines if " status role=" not in line]
+            parts.append(f"--- node {i}, {self.state(i)}:\n" + "\n".join(told[-8:]))
+        return "\n".join(parts)
+
     # What clients need
 
     def client_command(self, place, argv):

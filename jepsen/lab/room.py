@@ -11,16 +11,19 @@ Two rooms at a time do not meet: each has its own network, mounts and scratch di
 import fcntl
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import subprocess
 import sys
+import time
 
 SCRATCH = pathlib.Path("/var/tmp/roster-jepsen")
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "freezer")
 ENTERED = "ROSTER_JEPSEN_ROOM"
-NEEDED = ("unshare", "nsenter", "ip", "mount", "fusermount3")
+BUSY_S = 5  # how long the kernel may take to end the processes of a room
+NEEDED = ("setpriv", "unshare", "nsenter", "ip", "mount", "fusermount3")
 
 
 def is_inside():
@@ -44,13 +47,13 @@ def enter(argv=None):
     missing = [program for program in NEEDED if not shutil.which(program)]
     if os.geteuid() != 0 or missing:
         sys.exit(f"the lab needs root and {', '.join(NEEDED)}; missing: {' '.join(missing) or 'root'}")
-    room = f"roster-jepsen-{os.getpid()}"
+    room = f"roster-jepsen-{os.getpid()}-{secrets.token_hex(3)}"
     directory = SCRATCH / room
     directory.mkdir(parents=True)
     lock = open(directory / "lock", "w", encoding="utf-8")
     fcntl.flock(lock, fcntl.LOCK_EX)
     inside = subprocess.Popen(
-        ["unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork",
+        ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork",
          "--kill-child", "--mount-proc", sys.executable, *(argv or sys.argv)],
         env={**os.environ, ENTERED: room})
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -85,8 +88,20 @@ def _sweep(directory):
         if top.is_dir():
             for group in [*top.iterdir(), top]:
                 if group.is_dir():
-                    group.rmdir()
+                    _remove_group(group)
     shutil.rmtree(directory, ignore_errors=True)
+
+
+def _remove_group(path):
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            path.rmdir()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 def clean():
