@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "rpc/ensure.h"
-#include "tests/sim/world/parts.h"
+#include "tests/sim/world/tcp.h"
 
 struct way {
     struct network_link link;
@@ -157,4 +157,47 @@ uint64_t network_delivered(void)
 uint64_t network_lost(void)
 {
     return links.lost;
+}
+
+/* ---- What the nemesis does to connections ---- */
+
+void tcp_released(int from, int to)
+{
+    for (struct connection *connection = tcp_first(); connection != NULL;
+         connection = connection->next_all) {
+        for (int i = 0; i < 2; i++) {
+            struct endpoint *end = &connection->ends[i];
+            if (end->is_waiting && end->host == from && end->peer->host == to) {
+                end->is_waiting = false;
+                tcp_go_on(end);
+            }
+        }
+    }
+}
+
+static bool is_between(const struct connection *connection, int a, int b)
+{
+    int x = connection->ends[0].host;
+    int y = connection->ends[1].host;
+    return ((a == 0 || x == a) && (b == 0 || y == b)) || ((a == 0 || y == a) && (b == 0 || x == b));
+}
+
+unsigned network_break(int a, int b)
+{
+    unsigned count = 0;
+    struct connection *next = NULL;
+    for (struct connection *connection = tcp_first(); connection != NULL; connection = next) {
+        next = connection->next_all;
+        struct endpoint *ends = connection->ends;
+        if (connection->is_local || !is_between(connection, a, b) ||
+            ends[1].state != ENDPOINT_OPEN || ends[0].state != ENDPOINT_OPEN) {
+            continue;
+        }
+        count++;
+        for (int i = 0; i < 2; i++) {
+            tcp_break(&ends[i], UV_ECONNRESET);
+        }
+    }
+    world_trace(0, "RST on %u connections between %d and %d", count, a, b);
+    return count;
 }

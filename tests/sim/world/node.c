@@ -1,7 +1,6 @@
 /* Machines and what is done to them. */
 #include "tests/sim/world/node.h"
 
-#include <raft/uv.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +132,10 @@ void node_set_segment_bytes(int node, size_t bytes)
     machine_of(node)->segment_bytes = bytes;
 }
 
+/* libraft's: only raftlog may include its headers. */
+struct raft_io;
+struct raft_uv_transport;
+void raft_uv_set_segment_size(struct raft_io *io, size_t size);
 int __real_raft_uv_init(struct raft_io *io,
                         struct uv_loop_s *loop,
                         const char *dir,

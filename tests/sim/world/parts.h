@@ -8,8 +8,8 @@
  *   files.c        POSIX file calls and libuv's uv_fs_*
  *   aio.c          the kernel's asynchronous writes, as libraft uses them
  *   system.c       clocks, chance, the end of a process, and the rest of POSIX
- *   disk.c         the file system
- *   tcp.c          connections between hosts; link.c: the ways between them
+ *   disk.c         files, as processes use them; platter.c: what they consist of; disk_damage.c
+ *   tcp.c          packets between hosts; endpoint.c, listener.c: their ends; link.c: the ways
  *   network.c      simulated clients' connections */
 #ifndef TESTS_SIM_WORLD_PARTS_H
 #define TESTS_SIM_WORLD_PARTS_H
