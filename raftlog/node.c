@@ -138,6 +138,17 @@ static void note(struct raftlog *log,
     advance(log);
 }
 
+/* The clock in a hello may be older by as long as the handshake took: good enough, for want of one
+ * that was measured. So whoever is elected knows a majority's, however young it is (R19). */
+static void note_hello_clock(const struct raftlog *log, struct peer *peer, int64_t wall_ms)
+{
+    uint64_t now_ms = uv_now(log->loop);
+    if (peer->clock_at_ms == 0 || now_ms - peer->clock_at_ms > WALL_CLOCK_STALE_MS) {
+        peer->clock_ms = wall_ms;
+        peer->clock_at_ms = now_ms;
+    }
+}
+
 static void note_hello(struct raftlog *log, const struct handshake_result *result)
 {
     const struct hello *hello = &result->peer;
@@ -150,6 +161,7 @@ static void note_hello(struct raftlog *log, const struct handshake_result *resul
                    peer->id, hello->term, hello->last_index, (int)hello->standing);
     }
     peer->boot_id = hello->boot_id;
+    note_hello_clock(log, peer, hello->wall_ms);
     if (result->purpose == HELLO_CONTROL) {
         log->report.events->peer_card(log->report.ctx, peer->id, hello->card);
     }
