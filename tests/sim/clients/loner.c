@@ -212,9 +212,10 @@ static struct span some_instance(struct loner *loner, char text[TEXT])
 static void lie_sync(struct loner *loner, const char *group, const char *member, struct span own)
 {
     struct message *message = new_message(loner, API_SyncGroup);
+    int32_t generation = (int32_t)chance_below(&loner->life->chance, 40) - 2;
     struct sync_group_request request = {
         .group_id = span_from_cstr(group),
-        .generation_id = (int32_t)chance_below(&loner->life->chance, 40) - 2,
+        .generation_id = generation,
         .member_id = span_from_cstr(member),
         .group_instance_id = own,
         .protocol_type = SPAN_LITERAL("consumer"),
@@ -254,10 +255,12 @@ static void lie_join(struct loner *loner, const char *group, const char *member,
     struct message *message = new_message(loner, API_JoinGroup);
     struct join_group_request_protocol protocols[] = {
         {.name = SPAN_LITERAL("range"), .metadata = SPAN_LITERAL("nothing")}};
+    int32_t session_ms = (int32_t)chance_between(&loner->life->chance, 5000, 9000);
+    int32_t rebalance_ms = (int32_t)chance_between(&loner->life->chance, -1, 6000);
     struct join_group_request request = {
         .group_id = span_from_cstr(group),
-        .session_timeout_ms = (int32_t)chance_between(&loner->life->chance, 5000, 9000),
-        .rebalance_timeout_ms = (int32_t)chance_between(&loner->life->chance, -1, 6000),
+        .session_timeout_ms = session_ms,
+        .rebalance_timeout_ms = rebalance_ms,
         .member_id = span_from_cstr(member),
         .group_instance_id = own,
         .protocol_type = SPAN_LITERAL("consumer"),
@@ -265,6 +268,15 @@ static void lie_join(struct loner *loner, const char *group, const char *member,
         .protocols_count = (int32_t)chance_below(&loner->life->chance, 2),
     };
     message_send(loner->life, message, &request, answered, loner, 0);
+}
+
+static void lie_commit(struct loner *loner, const char *group, const char *member, const char *own)
+{
+    struct life *life = loner->life;
+    int16_t version = (int16_t)chance_between(&life->chance, 1, 10);
+    int32_t generation = (int32_t)chance_below(&life->chance, 40) - 2;
+    worker_commit(life, &loner->lane, version, "liar", group, generation, member, own, answered,
+                  loner);
 }
 
 static void lie(struct loner *loner)
@@ -300,9 +312,7 @@ static void lie(struct loner *loner)
             lie_beat(loner, group, member, instance);
             break;
         default:
-            worker_commit(life, &loner->lane, (int16_t)chance_between(&life->chance, 1, 10), "liar",
-                          group, (int32_t)chance_below(&life->chance, 40) - 2, member,
-                          span_is_null(instance) ? NULL : own, answered, loner);
+            lie_commit(loner, group, member, span_is_null(instance) ? NULL : own);
     }
 }
 

@@ -153,13 +153,11 @@ static void cut_one_way(struct life *life)
 static void lose_packets(struct life *life)
 {
     uint64_t link = chance_in(&life->chance, 300) ? 0 : some_link(life);
-    struct network_link worse = {
-        .least_us = 100,
-        .most_us = chance_between(&life->chance, 500, 100000),
-        .tail_per_mille = (int)chance_below(&life->chance, 100),
-        .tail_us = chance_between(&life->chance, 1000, 1000000),
-        .loss_per_mille = (int)chance_below(&life->chance, 300),
-    };
+    struct network_link worse = {.least_us = 100};
+    worse.most_us = chance_between(&life->chance, 500, 100000);
+    worse.tail_per_mille = (int)chance_below(&life->chance, 100);
+    worse.tail_us = chance_between(&life->chance, 1000, 1000000);
+    worse.loss_per_mille = (int)chance_below(&life->chance, 300);
     network_set_link((int)link / 64, (int)link % 64, &worse);
     for_a_while(life, link);
 }
@@ -176,7 +174,8 @@ static void reset(struct life *life)
     if (chance_in(&life->chance, 500)) {
         wire_break_some(life, (int)chance_between(&life->chance, 20, 500));
     } else {
-        network_break(victim(life), chance_in(&life->chance, 500) ? 0 : some_node(life));
+        int node = victim(life);
+        network_break(node, chance_in(&life->chance, 500) ? 0 : some_node(life));
     }
 }
 
@@ -210,12 +209,10 @@ static void ease_disk(struct life *life, void *who, uint64_t node)
 static void slow_disk(struct life *life)
 {
     int node = victim(life);
-    struct disk_speed slow = {
-        .least_us = 1000,
-        .most_us = chance_between(&life->chance, 2000, 300000),
-        .tail_per_mille = (int)chance_below(&life->chance, 100),
-        .tail_us = chance_between(&life->chance, 10000, 2000000),
-    };
+    struct disk_speed slow = {.least_us = 1000};
+    slow.most_us = chance_between(&life->chance, 2000, 300000);
+    slow.tail_per_mille = (int)chance_below(&life->chance, 100);
+    slow.tail_us = chance_between(&life->chance, 10000, 2000000);
     disk_set_speed(node, &slow);
     later(life, ease_disk, node);
 }
@@ -226,9 +223,10 @@ static void fail_disk(struct life *life)
         DISK_WRITE, DISK_SYNC, DISK_NAMES, DISK_ALLOCATE, DISK_WRITE | DISK_SYNC,
         DISK_OPEN,  DISK_READ, DISK_ANY};
     int node = victim(life);
-    disk_fail(
-        node, some[chance_below(&life->chance, 8)], (unsigned)chance_between(&life->chance, 1, 40),
-        (unsigned)chance_between(&life->chance, 1, 5), chance_in(&life->chance, 500) ? 1000 : 300);
+    unsigned operations = some[chance_below(&life->chance, 8)];
+    unsigned after = (unsigned)chance_between(&life->chance, 1, 40);
+    unsigned times = (unsigned)chance_between(&life->chance, 1, 5);
+    disk_fail(node, operations, after, times, chance_in(&life->chance, 500) ? 1000 : 300);
     later(life, ease_disk, node);
 }
 
@@ -258,6 +256,9 @@ static void corrupt(struct life *life)
     }
     enum disk_kind kind = (enum disk_kind)chance_below(&life->chance, DISK_KINDS);
     bool is_cut = chance_in(&life->chance, 300);
+    if (kind == DISK_METADATA && !is_cut) {
+        kind = DISK_SEGMENT_CLOSED; /* the library's term and vote have no checksum */
+    }
     bool is_done = is_cut ? disk_truncate(node, kind, path, sizeof path)
                           : disk_flip_bit(node, kind, path, sizeof path);
     if (is_done) {
@@ -305,7 +306,8 @@ static void jump(struct life *life)
 
 static void drift(struct life *life)
 {
-    node_set_drift(victim(life), (int)chance_between(&life->chance, -500, 500));
+    int node = victim(life);
+    node_set_drift(node, (int)chance_between(&life->chance, -500, 500));
 }
 
 static void quicken(struct life *life, void *who, uint64_t node)

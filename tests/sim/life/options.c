@@ -77,6 +77,9 @@ static void configure(struct life *life, struct chance *chance)
     struct cluster *cluster = life->cluster;
     int64_t threshold = coin(chance) ? 65536 : chance_between(chance, 65536, 4 << 20);
     int64_t trailing = coin(chance) ? 4096 : chance_between(chance, 4096, 1 << 20);
+    int64_t batch = coin(chance) ? 524288 : chance_between(chance, 4096, 65536);
+    int64_t shutdown_ms = chance_between(chance, 1000, 10000);
+    int64_t linger_ms = chance_below(chance, 4000);
     int len = snprintf(
         cluster->config, sizeof cluster->config,
         "group.initial.rebalance.delay.ms=%d\ngroup.min.session.timeout.ms=%d\n"
@@ -97,9 +100,8 @@ static void configure(struct life *life, struct chance *chance)
         limits->offsets_retention_ms / 60000, limits->offsets_check_interval_ms, limits->groups_max,
         limits->topics_max, limits->partitions_max, limits->offsets_max,
         limits->member_metadata_bytes_max, limits->group_metadata_bytes_max,
-        limits->election_timeout_ms, limits->election_timeout_ms / 6, threshold, trailing,
-        coin(chance) ? INT64_C(524288) : chance_between(chance, 4096, 65536), 8 << 20,
-        chance_between(chance, 1000, 10000), chance_below(chance, 4000));
+        limits->election_timeout_ms, limits->election_timeout_ms / 6, threshold, trailing, batch,
+        8 << 20, shutdown_ms, linger_ms);
     ensure(len > 0 && (size_t)len < sizeof cluster->config);
 }
 
