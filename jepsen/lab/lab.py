@@ -286,11 +286,13 @@ class Lab(Cluster):
         return len(states) == len(self.ids) and len({index for index, _ in states.values()}) == 1
 
     def stop(self):
-        self.watch.stop()
-        self.wanted.clear()
+        with self.lock:
+            self.wanted.clear()
         codes = super().stop()
-        for i in self.processes:
-            self._note_end(i)
+        with self.lock:
+            for i in self.processes:
+                self._note_end(i)
+        self.watch.stop()
         return codes
 
     def dump(self):

@@ -91,6 +91,7 @@ class Bringing(Fault):
 
     def recover(self):
         for i in self.hit:
-            self.lab.run(i)
+            if i not in self.lab.damaged:
+                self.lab.run(i)
         for i in self.hit:
             self.lab.wait_back(i, self.recovery_s)
