@@ -189,6 +189,8 @@ class Sessions:
                 continue
             words = member.words + [FOREVER]
             for last, following in zip(words, words[1:]):
+                if following - last < member.session * MS + REAL_EVICTION:
+                    continue
                 due = self._due(last, member.session * MS)
                 if following <= due:
                     continue
