@@ -61,9 +61,11 @@ def failure(error):
 
 
 def on_the_wire(metadata):
-    """confluent-kafka sends a zero byte behind a commit's metadata, and shows none when it reads; the
-    other clients' metadata, which begin with their own names, have none."""
-    return metadata + "\0" if metadata.startswith("librdkafka-") else metadata
+    """What a commit of that text stores: confluent-kafka sends a zero byte behind it, the others don't.
+    Where it reads it looks for that zero byte, and beyond the text of another client finds what lies
+    behind it in memory; so each text says where it ends."""
+    text, end, _ = metadata.partition(";")
+    return text + end + ("\0" if text.startswith("librdkafka-") else "")
 
 
 class Worker:
@@ -133,6 +135,8 @@ class Worker:
         try:
             found = self.consumer.committed([TopicPartition(*place) for place in places],
                                             timeout=CALL_S)
+            if any(p.offset >= 0 and not p.metadata for p in found):
+                raise ValueError("metadata that could not be read")
         except Exception as error:
             self._failed(op, error)
             return
@@ -150,7 +154,7 @@ class Worker:
         rows, offsets = [], []
         for place in places:
             if self.at.get(place) is not None:
-                text = f"{self.driver.name}/{next(self.ops)}"
+                text = f"{self.driver.name}/{next(self.ops)};"
                 rows.append([*place, self.at[place], -1, on_the_wire(text)])
                 offsets.append(TopicPartition(*place, self.at[place], text))
         if not rows:

@@ -231,7 +231,7 @@ func (w *Worker) commit(places []Place) {
 	rows := []Row{}
 	for _, place := range places {
 		w.ops++
-		rows = append(rows, Row{place.Topic, place.Partition, w.at[place], int32(-1), fmt.Sprintf("%s/%d", w.Name, w.ops)})
+		rows = append(rows, Row{place.Topic, place.Partition, w.at[place], int32(-1), fmt.Sprintf("%s/%d;", w.Name, w.ops)})
 	}
 	result := w.library.Commit(rows, func(member string, generation int32) {
 		if op == 0 {

@@ -147,7 +147,7 @@ class Worker extends Thread implements ConsumerRebalanceListener {
         Map<TopicPartition, OffsetAndMetadata> offsets = new TreeMap<>(Json.ORDER);
         List<String> rows = new ArrayList<>();
         for (TopicPartition place : places) {
-            String text = getName() + "/" + ++ops;
+            String text = getName() + "/" + ++ops + ";";
             offsets.put(place, new OffsetAndMetadata(at.get(place), text));
             rows.add(Json.row(place, at.get(place), -1, Json.quote(text)));
         }
