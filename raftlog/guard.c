@@ -159,7 +159,7 @@ void guard_poll(struct guard *guard)
     if (guard->is_closing) {
         return;
     }
-#if ROSTER_BUG == 2 /* what is on its way to the disk passes for being there */
+#if ROSTER_BUG == 2 /* what is still to be written passes for being on the disk */
     guard_disk_tell_early(guard);
 #endif
     if (raft->state == RAFT_UNAVAILABLE) {

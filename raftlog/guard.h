@@ -118,7 +118,7 @@ struct guard {
     unsigned append_ticks;      /* since the oldest write was begun or one completed */
     unsigned put_ticks;
 #if ROSTER_BUG == 2
-    struct append *untold; /* on the way to the disk, and the library has not been told so */
+    struct append *lazy; /* not on the disk yet */
 #endif
     unsigned long long counts[GUARD_COUNTS];
 };

@@ -15,8 +15,9 @@ struct append {
     raft_term term;     /* the term in which a leader wrote it, else 0 */
     unsigned truncates; /* of those pending, how many are done when this is */
 #if ROSTER_BUG == 2
-    struct append *next; /* in guard->untold */
+    struct append *next; /* in guard->lazy */
     bool is_told;
+    bool is_begun;
     struct raft_entry *entries; /* copies: the library frees its own when it is told */
     unsigned n;
 #endif
@@ -63,50 +64,72 @@ static struct raft_entry *copy_entries(const struct raft_entry entries[], unsign
     return copies;
 }
 
+static int keep_for_later(struct append *append, const struct raft_entry entries[], unsigned n)
+{
+    struct append **at = &append->guard->lazy;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *at = append;
+    append->entries = copy_entries(entries, n);
+    append->n = n;
+    return 0;
+}
+
+/* The library is told, out of its own depths. */
 void guard_disk_tell_early(struct guard *guard)
 {
-    while (guard->untold != NULL) {
-        struct append *append = guard->untold;
-        guard->untold = append->next;
+    for (struct append *append = guard->lazy; append != NULL;) {
+        if (append->is_told) {
+            append = append->next;
+            continue;
+        }
         append->is_told = true;
         tell(append, 0);
         guard_acks_release(guard);
+        append = guard->lazy; /* it may have changed */
     }
 }
 
-/* True: the library knows already. */
-static bool forget_untold(struct append *append)
+static void landed(struct raft_io_append *request, int status)
 {
-    struct append **at = &append->guard->untold;
-    while (*at != NULL && *at != append) {
+    struct append *append = (struct append *)request;
+    struct append **at = &append->guard->lazy;
+    (void)status;
+    while (*at != append) {
         at = &(*at)->next;
     }
-    if (*at != NULL) {
-        *at = append->next;
-    }
+    *at = append->next;
     for (unsigned i = 0; i < append->n; i++) {
         free(append->entries[i].buf.base);
     }
     free(append->entries);
-    return append->is_told;
+    free(append);
+}
+
+/* With each tick, and where the order asks for it. */
+static void write_lazily(struct guard *guard)
+{
+    for (struct append *append = guard->lazy; append != NULL; append = append->next) {
+        if (!append->is_begun) {
+            append->is_begun = true;
+            guard->original.append(guard->io, &append->request, append->entries, append->n, landed);
+        }
+    }
 }
 #endif
 
+#if ROSTER_BUG != 2
 static void append_done(struct raft_io_append *request, int status)
 {
     struct append *append = (struct append *)request;
     struct guard *guard = append->guard;
-#if ROSTER_BUG == 2
-    if (forget_untold(append)) {
-        free(append);
-        return;
-    }
-#endif
     tell(append, status);
     free(append);
     guard_acks_release(guard);
     guard_poll(guard);
 }
+#endif
 
 static int append_entries(struct raft_io *io,
                           struct raft_io_append *request,
@@ -127,21 +150,12 @@ static int append_entries(struct raft_io *io,
     append->truncates = guard->truncates_alone;
     guard->truncates_alone = 0;
     request->cb = cb;
-#if ROSTER_BUG == 2
-    entries = append->entries = copy_entries(entries, n);
-    append->n = n;
-    for (struct append **at = &guard->untold;; at = &(*at)->next) {
-        if (*at == NULL) {
-            *at = append;
-            break;
-        }
-    }
-#endif
+#if ROSTER_BUG == 2 /* it counts as done at once, and is written with the next tick */
+    int rv = keep_for_later(append, entries, n);
+#else
     int rv = guard->original.append(io, &append->request, entries, n, append_done);
-    if (rv != 0) {
-#if ROSTER_BUG == 2
-        forget_untold(append);
 #endif
+    if (rv != 0) {
         free(append);
         stop_writing(guard, "a write to the log was refused");
         return rv;
@@ -164,6 +178,9 @@ static int truncate_log(struct raft_io *io, raft_index index)
     if (guard->truncates_pending != 0 && guard_has(guard, GUARD_ONE_TRUNCATE)) {
         guard_stop(guard, "the log was to be truncated while it is being truncated");
     }
+#if ROSTER_BUG == 2
+    write_lazily(guard);
+#endif
     int rv = guard->original.truncate(io, index);
     if (rv != 0) {
         guard_stop(guard, "truncating the log failed");
@@ -215,6 +232,9 @@ static int put_snapshot(struct raft_io *io,
     ensure(put != NULL);
     *put = (struct put){.inner = request, .cb = cb, .guard = guard, .is_install = trailing == 0};
     request->cb = cb;
+#if ROSTER_BUG == 2
+    write_lazily(guard);
+#endif
     int rv = guard->original.snapshot_put(io, trailing, &put->request, snapshot, put_done);
     if (rv != 0) {
         free(put);
@@ -259,6 +279,9 @@ static int set_vote(struct raft_io *io, raft_id id)
 
 void guard_disk_tick(struct guard *guard)
 {
+#if ROSTER_BUG == 2
+    write_lazily(guard);
+#endif
     if (guard->appends != 0 && ++guard->append_ticks > GUARD_APPEND_TICKS_MAX) {
         guard_stop(guard, "a write to the log does not complete");
     }
