@@ -43,6 +43,15 @@ static int32_t find_or_add(struct contents *contents,
     return contents->class_count - 1;
 }
 
+static bool are_all_of_first(const struct assign_plan *plan)
+{
+    bool are = plan->member_count > 0 && plan->input->subscription_count > 0;
+    for (int32_t i = 0; are && i < plan->member_count; i++) {
+        are = plan->input->members[i].subscription == 0;
+    }
+    return are;
+}
+
 const struct assignor_subscription **assign_classes_make(struct assign_plan *plan)
 {
     const struct assignor_input *input = plan->input;
@@ -60,8 +69,13 @@ const struct assignor_subscription **assign_classes_make(struct assign_plan *pla
     /* By subscription: its class + 1, 0: nobody has had it so far. */
     int32_t *known = assign_plan_ints(plan, input->subscription_count);
     plan->class_of = assign_plan_ints(plan, plan->member_count);
+    if (are_all_of_first(plan)) {
+        contents.subscriptions[0] = input->subscriptions;
+        plan->class_count = 1;
+        return contents.subscriptions;
+    }
     for (int32_t i = 0; i < plan->member_count; i++) {
-        int32_t s = plan->order[i]->subscription;
+        int32_t s = assign_plan_member(plan, i)->subscription;
         ensure(s >= 0 && s < input->subscription_count);
         if (known[s] == 0) {
             known[s] = find_or_add(&contents, &input->subscriptions[s]) + 1;

@@ -16,6 +16,13 @@ static void list_ranks(struct assign_plan *plan)
 {
     plan->class_start = assign_plan_ints(plan, plan->class_count + 1);
     plan->class_ranks = assign_plan_ints(plan, plan->member_count);
+    if (plan->class_count == 1) {
+        for (int32_t i = 0; i < plan->member_count; i++) {
+            plan->class_ranks[i] = i;
+        }
+        plan->class_start[1] = plan->member_count;
+        return;
+    }
     for (int32_t i = 0; i < plan->member_count; i++) {
         plan->class_start[plan->class_of[i] + 1]++;
     }

@@ -17,7 +17,7 @@ struct assign_plan {
     const struct assignor_input *input;
     struct arena *arena;
     int32_t member_count;
-    const struct assignor_member **order; /* by rank */
+    int32_t *order; /* by rank, index into input->members */
     struct assign_pool pool;
 
     int32_t class_count;
@@ -62,6 +62,12 @@ static inline bool assign_plan_is_alone(const struct assign_plan *plan, int32_t 
     int32_t class = plan->edge_class[edge];
     return plan->class_edge_start[class + 1] - plan->class_edge_start[class] == 1 &&
            assign_plan_edges_of_group(plan, plan->edge_group[edge]) == 1;
+}
+
+static inline const struct assignor_member *assign_plan_member(const struct assign_plan *plan,
+                                                               int32_t rank)
+{
+    return &plan->input->members[plan->order[rank]];
 }
 
 /* Zeroed, of the plan's arena. */

@@ -128,7 +128,7 @@ void assign_pool_free(struct assign_pool *pool, struct assignor_run run)
     flip(pool->words + pool->word_of[run.topic], run.first, run.count);
 }
 
-bool assign_pool_next(const struct assign_pool *pool,
+bool assign_pool_seek(const struct assign_pool *pool,
                       struct assign_walk *walk,
                       int32_t most,
                       struct assignor_run *run)

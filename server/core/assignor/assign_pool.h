@@ -36,10 +36,28 @@ struct assign_walk {
     int32_t partition; /* the next to be looked at there */
 };
 
-/* The next free partitions of one topic, at most [most] (1 or more). False at the end. */
-bool assign_pool_next(const struct assign_pool *pool,
+bool assign_pool_seek(const struct assign_pool *pool,
                       struct assign_walk *walk,
                       int32_t most,
                       struct assignor_run *run);
+
+/* The next free partitions of one topic, at most [most] (1 or more). False at the end. */
+static inline bool assign_pool_next(const struct assign_pool *pool,
+                                    struct assign_walk *walk,
+                                    int32_t most,
+                                    struct assignor_run *run)
+{
+    if (walk->at < walk->topic_count) {
+        int32_t topic = walk->topics[walk->at];
+        int32_t first = walk->partition;
+        int32_t left = pool->topics[topic].partition_count - first;
+        if (pool->is_whole[topic] && left > 0) {
+            *run = (struct assignor_run){topic, first, left < most ? left : most};
+            walk->partition = first + run->count;
+            return true;
+        }
+    }
+    return assign_pool_seek(pool, walk, most, run);
+}
 
 #endif

@@ -214,6 +214,6 @@ void range_assign(struct assign_plan *plan, struct assignor_result *result)
     assign_shared(plan, &runs, begin, shares);
     for (int32_t i = 0; i < plan->member_count; i++) {
         shares[i].runs = runs.at + begin[i];
-        result->shares[plan->order[i] - plan->input->members] = shares[i];
+        result->shares[plan->order[i]] = shares[i];
     }
 }

@@ -13,18 +13,21 @@ static bool has_racks(const struct assign_plan *plan)
     }
     bool of_member = false;
     for (int32_t i = 0; of_topic && i < plan->member_count; i++) {
-        ensure(plan->order[i]->rack < ASSIGNOR_RACKS);
-        of_member = of_member || plan->order[i]->rack >= 0;
+        ensure(assign_plan_member(plan, i)->rack < ASSIGNOR_RACKS);
+        of_member = of_member || assign_plan_member(plan, i)->rack >= 0;
     }
     return of_member;
 }
 
-static void init(struct uniform_plan *uniform, struct assign_plan *plan)
+static void init(struct uniform_plan *uniform,
+                 struct assign_plan *plan,
+                 struct assignor_share *shares)
 {
     size_t edges = (size_t)plan->edge_count;
     *uniform = (struct uniform_plan){
         .plan = plan,
-        .seats = arena_alloc(plan->arena, (size_t)plan->member_count * sizeof(struct seat)),
+        .shares = shares,
+        .is_fresh = arena_alloc(plan->arena, (size_t)plan->class_count),
         .kept_of = arena_alloc(plan->arena, edges * sizeof(int64_t)),
         .wanted_of = arena_alloc(plan->arena, edges * sizeof(int64_t)),
         .has_racks = has_racks(plan),
@@ -127,22 +130,33 @@ static int32_t *sort_matches(const struct uniform_plan *uniform, struct assignor
     return start;
 }
 
+static void collect_all(struct uniform_plan *uniform)
+{
+    struct assignor_run *matches = NULL;
+    int32_t *start = uniform->matches.count == 0 ? NULL : sort_matches(uniform, &matches);
+    for (int32_t i = 0; i < uniform->plan->member_count; i++) {
+        if (uniform->is_fresh[uniform->plan->class_of[i]]) {
+            continue;
+        }
+        *uniform_share(uniform, i) =
+            start == NULL ? collect(uniform, i, NULL, 0)
+                          : collect(uniform, i, matches + start[i], start[i + 1] - start[i]);
+    }
+}
+
 void uniform_assign(struct assign_plan *plan, struct assignor_result *result)
 {
     struct uniform_plan uniform;
-    init(&uniform, plan);
+    init(&uniform, plan, result->shares);
     uniform_keep(&uniform);
     uniform_spread(&uniform);
     uniform_balance(&uniform);
-    uniform_release(&uniform);
-    uniform_racks(&uniform);
-    uniform_deal(&uniform);
-    struct assignor_run *matches = NULL;
-    int32_t *start = uniform.matches.count == 0 ? NULL : sort_matches(&uniform, &matches);
-    for (int32_t i = 0; i < plan->member_count; i++) {
-        struct assignor_share *share = &result->shares[plan->order[i] - plan->input->members];
-        *share = start == NULL ? collect(&uniform, i, NULL, 0)
-                               : collect(&uniform, i, matches + start[i], start[i + 1] - start[i]);
+    if (!uniform_fresh(&uniform)) {
+        uniform_seat(&uniform);
+        uniform_release(&uniform);
+        uniform_racks(&uniform);
+        uniform_deal(&uniform);
+        collect_all(&uniform);
     }
     result->steps = uniform.steps;
     result->is_exhausted = uniform.is_exhausted;

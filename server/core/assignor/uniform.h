@@ -3,6 +3,7 @@
  *   keep     who still holds what it may have; all else is in the pool
  *   spread   the pool's partitions, as numbers per edge, to the least loaded classes
  *   balance  the numbers per edge, by chains of moves, until no class can be relieved
+ *   fresh    classes that hold nothing and share nothing have their result here
  *   release  what members hold beyond their class's numbers or their own quota
  *   racks    pool to members below their quota, where a rank's rack holds a replica
  *   deal     the rest of the pool, in order

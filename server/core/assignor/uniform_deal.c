@@ -15,7 +15,8 @@ void uniform_deal(struct uniform_plan *uniform)
                      (int64_t)plan->member_count + plan->edge_count + plan->input->topic_count);
     for (int32_t c = 0; c < plan->class_count; c++) {
         int32_t edge = plan->class_edge_start[c];
-        for (int32_t i = plan->class_start[c]; i < plan->class_start[c + 1]; i++) {
+        for (int32_t i = plan->class_start[c];
+             i < plan->class_start[c + 1] && !uniform->is_fresh[c]; i++) {
             struct seat *seat = &uniform->seats[plan->class_ranks[i]];
             seat->dealt_begin = uniform->dealt.count;
             while (seat->held < seat->quota) {

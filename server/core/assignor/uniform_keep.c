@@ -16,7 +16,7 @@ static struct assignor_run clip(const struct assign_plan *plan, struct assignor_
 static void keep_of_member(struct uniform_plan *uniform, int32_t rank)
 {
     struct assign_plan *plan = uniform->plan;
-    const struct assignor_member *member = plan->order[rank];
+    const struct assignor_member *member = assign_plan_member(plan, rank);
     struct seat *seat = &uniform->seats[rank];
     seat->kept_begin = uniform->kept.count;
     for (int32_t i = 0; i < member->current_count; i++) {
@@ -41,8 +41,12 @@ void uniform_keep(struct uniform_plan *uniform)
     const struct assign_plan *plan = uniform->plan;
     int64_t runs = 0;
     for (int32_t i = 0; i < plan->member_count; i++) {
-        runs += plan->order[i]->current_count;
+        runs += plan->input->members[i].current_count;
     }
+    if (runs == 0) {
+        return;
+    }
+    uniform_seat(uniform);
     assign_runs_init(&uniform->kept, plan->arena, runs);
     for (int32_t i = 0; i < plan->member_count; i++) {
         keep_of_member(uniform, i);

@@ -24,20 +24,34 @@ struct uniform_plan {
     struct assign_runs matches; /* of the pool, by rack, one partition each */
     int32_t *match_ranks;       /* for whom */
 
-    int64_t *kept_of;   /* per edge: what its members keep */
-    int64_t *wanted_of; /* per edge: what they are to have */
-    bool has_shared;    /* a group of several classes exists */
-    bool has_racks;     /* a member and a topic have some */
-    int64_t steps;      /* taken */
+    struct assignor_share *shares; /* of the input's members: the result */
+    int64_t *kept_of;              /* per edge: what its members keep */
+    int64_t *wanted_of;            /* per edge: what they are to have */
+    bool *is_fresh;                /* per class: has its result already */
+    bool has_shared;               /* a group of several classes exists */
+    bool has_racks;                /* a member and a topic have some */
+    int64_t steps;                 /* taken */
     bool is_exhausted;
 };
 
 void uniform_keep(struct uniform_plan *uniform);
 void uniform_spread(struct uniform_plan *uniform);
 void uniform_balance(struct uniform_plan *uniform);
+/* False: some class is not fresh. */
+bool uniform_fresh(struct uniform_plan *uniform);
 void uniform_release(struct uniform_plan *uniform);
 void uniform_racks(struct uniform_plan *uniform);
 void uniform_deal(struct uniform_plan *uniform);
+
+/* Once: seats for all. A group that is fresh as a whole needs none. */
+static inline void uniform_seat(struct uniform_plan *uniform)
+{
+    const struct assign_plan *plan = uniform->plan;
+    if (uniform->seats == NULL) {
+        uniform->seats =
+            arena_alloc(plan->arena, (size_t)plan->member_count * sizeof *uniform->seats);
+    }
+}
 
 /* The edge by which a member has a topic. */
 static inline int32_t uniform_edge_of(const struct uniform_plan *uniform,
@@ -61,6 +75,12 @@ static inline int64_t uniform_wanted_of_class(const struct uniform_plan *uniform
         wanted += uniform->wanted_of[e];
     }
     return wanted;
+}
+
+/* The share of a member, by rank. */
+static inline struct assignor_share *uniform_share(const struct uniform_plan *uniform, int32_t rank)
+{
+    return &uniform->shares[uniform->plan->order[rank]];
 }
 
 #endif

@@ -12,7 +12,7 @@ static struct demand demand_of(const struct uniform_plan *uniform)
     int64_t cells = (int64_t)plan->class_count * ASSIGNOR_RACKS;
     struct demand demand = {assign_plan_ints(plan, cells), assign_plan_ints(plan, cells)};
     for (int32_t i = 0; i < plan->member_count; i++) {
-        int32_t rack = plan->order[i]->rack;
+        int32_t rack = assign_plan_member(plan, i)->rack;
         if (rack >= 0) {
             demand.lacking[plan->class_of[i] * ASSIGNOR_RACKS + rack] +=
                 uniform->seats[i].quota - uniform->seats[i].held;
@@ -54,7 +54,8 @@ static int32_t member_of(const struct uniform_plan *uniform, struct demand *dema
     for (;; demand->next[cell]++) {
         int32_t rank = ranks[demand->next[cell]];
         const struct seat *seat = &uniform->seats[rank];
-        if (plan->order[rank]->rack == cell % ASSIGNOR_RACKS && seat->held < seat->quota) {
+        if (assign_plan_member(plan, rank)->rack == cell % ASSIGNOR_RACKS &&
+            seat->held < seat->quota) {
             return rank;
         }
     }

@@ -43,7 +43,7 @@ static int64_t give_back_mismatches(struct uniform_plan *uniform,
         int32_t end = run.first + run.count;
         for (int32_t at = end - 1; at >= run.first && given < most; at--) {
             if (allowed(uniform, edge, which) <= 0 ||
-                !is_mismatch(uniform, run.topic, at, plan->order[rank]->rack)) {
+                !is_mismatch(uniform, run.topic, at, assign_plan_member(plan, rank)->rack)) {
                 continue;
             }
             assign_runs_push(kept, (struct assignor_run){run.topic, at + 1, end - at - 1});
@@ -69,7 +69,7 @@ static int64_t give_back(struct uniform_plan *uniform,
 {
     struct seat *seat = &uniform->seats[rank];
     int64_t given = 0;
-    if (uniform->has_racks && uniform->plan->order[rank]->rack >= 0) {
+    if (uniform->has_racks && assign_plan_member(uniform->plan, rank)->rack >= 0) {
         given = give_back_mismatches(uniform, rank, which, most);
     }
     for (int32_t r = seat->kept_end - 1; r >= seat->kept_begin && given < most; r--) {
@@ -144,6 +144,9 @@ void uniform_release(struct uniform_plan *uniform)
 {
     const struct assign_plan *plan = uniform->plan;
     for (int32_t c = 0; c < plan->class_count; c++) {
+        if (uniform->is_fresh[c]) {
+            continue;
+        }
         int64_t wanted = uniform_wanted_of_class(uniform, c);
         release_of_edges(uniform, c, wanted);
         set_quotas(uniform, c, wanted);
