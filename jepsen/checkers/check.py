@@ -26,7 +26,7 @@ from ops import History, form
 from ownership import Ownership
 from registers import Registers
 from sessions import Sessions
-from verdict import MS, Violation
+from verdict import MS, S, Violation
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "report"))
 
@@ -64,7 +64,8 @@ class Judgement:
 
     def as_dict(self):
         return {
-            "verdict": VERDICTS[self.status], "options": self.history.options,
+            "verdict": VERDICTS[self.status],
+            "seconds": round((self.history.end - self.history.begin) / S, 1), "options": self.history.options,
             "violations": [v.as_dict() for v in self.violations], "invalid": self.invalid,
             "counts": self.counts, "unavailability": self.unavailability, "log": self.coverage,
             "checkers": self.checkers,

@@ -129,16 +129,17 @@ class Liveness:
         return best if times else (fault.begin, min(fault.end, self.history.end))
 
     def table(self):
-        """[{fault, count, judged, median_timeouts, worst_timeouts, ...}], by name."""
+        """[{fault, count, judged, judged_ms: [...], median_timeouts, worst_timeouts, ...}], by name."""
         by_name = collections.defaultdict(list)
         for fault in self.history.faults:
             by_name[fault.name].append((fault, self.gap(fault)))
         rows = []
         for name, those in sorted(by_name.items()):
-            judged = [(f, gap) for f, gap in those if has_majority(f) and self._is_alone(f)]
+            judged = [(f, gap) for f, gap in those if has_majority(f) and self._is_undisturbed(f)]
             lengths = [end - begin for _, (begin, end) in those]
             row = {"fault": name, "count": len(those), "judged": len(judged),
-                   "median_ms": statistics.median(lengths) / MS, "worst_ms": max(lengths) / MS}
+                   "median_ms": statistics.median(lengths) / MS, "worst_ms": max(lengths) / MS,
+                   "judged_ms": [round((end - begin) / MS) for _, (begin, end) in judged]}
             if judged:
                 kept = [end - begin for _, (begin, end) in judged]
                 row["median_timeouts"] = statistics.median(kept) / self.timeout
@@ -146,15 +147,15 @@ class Liveness:
             rows.append(row)
         return rows
 
-    def _is_alone(self, fault):
-        """No other fault without a majority at the same time."""
-        return all(other is fault or other.end + TAIL < fault.begin or other.begin > fault.end + TAIL
-                   for other in self.history.faults)
+    def _is_undisturbed(self, fault):
+        """No fault that leaves no majority at the same time, or so shortly before that it is still felt."""
+        return all(has_majority(other) or other.end + TAIL < fault.begin or
+                   other.begin > fault.end + TAIL for other in self.history.faults)
 
     def _unavailability(self):
         for fault in self.history.faults:
             begin, end = self.gap(fault)
-            if has_majority(fault) and self._is_alone(fault) and \
+            if has_majority(fault) and self._is_undisturbed(fault) and \
                     end - begin > WORST_TIMEOUTS * self.timeout:
                 yield Violation(
                     "I9", "C4", f"{fault.name} of {', '.join(map(str, fault.targets))} at "

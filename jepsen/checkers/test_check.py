@@ -11,6 +11,7 @@ import unittest
 
 import check
 import notation
+import total
 from test_mutations import RECORDED
 
 BUSY = "A 0-10 commit a | A 20-30 commit b | B 40-50 fetch b"
@@ -84,6 +85,27 @@ class Command(InDirectory):
         for one in (before, self.results()):
             one.pop("checkers")
         self.assertEqual(before["violations"], self.results()["violations"])
+
+
+class Total(InDirectory):
+    def test_adds_up(self):
+        self.run_check("A 0-10 commit a | * 1000-2000 nemesis kill n1 majority=yes | A 1500-1510 commit b | "
+                       "A 2100-2110 commit c | * 2200 phase final | B 2300-2310 fetch c",
+                       {"floors": {"ok_per_s_calm": 0}})
+        runs = list(total.find([self.path])) * 2
+        text = "\n".join(total.report(runs))
+        self.assertIn("2 runs, 0.00 hours: 2 valid", text)
+        self.assertIn("2 faults", text)
+        self.assertIn("6 acknowledged", text)
+        self.assertIn("| kill | 2 | 2 | 3.37 | 3.37 |", text)
+
+    def test_status(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(total.main([str(self.path)]), 2)
+            self.run_check(BUSY)
+            self.assertEqual(total.main([str(self.path)]), 0)
+            self.run_check(BUSY + " | C 60-70 fetch a")
+            self.assertEqual(total.main([str(self.path)]), 1)
 
 
 class Report(InDirectory):

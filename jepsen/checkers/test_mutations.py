@@ -11,7 +11,7 @@ import mutate
 from ops import History
 
 RECORDED = pathlib.Path(__file__).resolve().parent / "goldens/recorded/smoke.jsonl.gz"
-EACH = 12
+EACH = 8
 
 # The least share of mutations that must flip the verdict. An older value or none in place of what was read
 # can hide among concurrent commits; a generation of one is what the first join of a group is told.
