@@ -157,11 +157,32 @@ static void renumber(struct assign_plan *plan, struct refinement *groups)
     }
 }
 
+/* One class: the topics that it has. */
+static void group_for_one(struct assign_plan *plan,
+                          const struct assignor_subscription *subscription)
+{
+    memset(plan->group_of, 0xff, (size_t)plan->input->topic_count * sizeof *plan->group_of);
+    for (int32_t i = 0; i < subscription->topic_count; i++) {
+        int32_t topic = subscription->topics[i];
+        if (plan->pool.assignable[topic] > 0) {
+            plan->group_of[topic] = 0;
+            plan->group_count = 1;
+        }
+    }
+}
+
 void assign_classes_group_topics(struct assign_plan *plan,
                                  const struct assignor_subscription **subscriptions)
 {
     int32_t topics = plan->input->topic_count;
     plan->group_of = assign_plan_ints(plan, topics);
+    for (int32_t c = 0; c < plan->class_count; c++) {
+        check_subscription(plan, subscriptions[c]);
+    }
+    if (plan->class_count == 1) {
+        group_for_one(plan, subscriptions[0]);
+        return;
+    }
     /* Group 0 holds one topic more than there are, so that it is never taken as a whole. */
     struct refinement groups = {
         .size = assign_plan_ints(plan, topics + 2),
@@ -172,7 +193,6 @@ void assign_classes_group_topics(struct assign_plan *plan,
     };
     groups.size[0] = topics + 1;
     for (int32_t c = 0; c < plan->class_count; c++) {
-        check_subscription(plan, subscriptions[c]);
         split(plan, &groups, subscriptions[c]);
     }
     renumber(plan, &groups);

@@ -5,43 +5,39 @@ struct lane {
     int32_t topic;
     int32_t quota;
     int32_t longer; /* how many more subscribers get one more */
-    struct assign_walk walk;
+    int32_t next;   /* the first partition not given away */
 };
 
-static struct lane lane_of(const struct assign_plan *plan,
-                           const int32_t *topic,
-                           int32_t subscribers)
+static struct lane lane_of(const struct assign_plan *plan, int32_t topic, int32_t subscribers)
 {
-    int32_t partitions = plan->pool.assignable[*topic];
-    return (struct lane){
-        *topic, partitions / subscribers, partitions % subscribers, {topic, 1, 0, 0}};
+    int32_t partitions = plan->pool.assignable[topic];
+    return (struct lane){topic, partitions / subscribers, partitions % subscribers, 0};
 }
 
-/* The next subscriber's block; false: neither it nor any after it gets one. */
-static bool take_block(const struct assign_plan *plan,
-                       struct lane *lane,
-                       struct assign_runs *runs,
-                       struct assignor_share *share)
+/* The next subscriber's block. Returns how many partitions that is; 0: neither it nor any after it
+ * gets one. */
+static inline int32_t take_block(const struct assign_plan *plan,
+                                 struct lane *lane,
+                                 struct assign_runs *runs)
 {
     int32_t left = lane->quota + (lane->longer > 0);
+    int32_t count = left;
     lane->longer -= lane->longer > 0;
-    if (left == 0) {
-        return false;
-    }
-    share->partition_count += left;
     if (plan->pool.is_whole[lane->topic]) {
-        assign_runs_push(runs, (struct assignor_run){lane->topic, lane->walk.partition, left});
-        share->run_count++;
-        lane->walk.partition += left;
-        return true;
+        if (left > 0) {
+            assign_runs_push(runs, (struct assignor_run){lane->topic, lane->next, left});
+            lane->next += left;
+        }
+        return count;
     }
+    struct assign_walk walk = {&lane->topic, 1, 0, lane->next};
     struct assignor_run run;
-    while (left > 0 && assign_pool_next(&plan->pool, &lane->walk, left, &run)) {
+    while (left > 0 && assign_pool_next(&plan->pool, &walk, left, &run)) {
         assign_runs_push(runs, run);
-        share->run_count++;
         left -= run.count;
     }
-    return true;
+    lane->next = walk.partition;
+    return count;
 }
 
 /* A class and a group that have only each other: member by member, so that each one's runs are
@@ -50,7 +46,7 @@ static void assign_alone(const struct assign_plan *plan,
                          int32_t edge,
                          struct assign_runs *runs,
                          int32_t *begin,
-                         struct assignor_share *shares)
+                         struct assignor_result *result)
 {
     int32_t class = plan->edge_class[edge];
     int32_t group = plan->edge_group[edge];
@@ -59,21 +55,25 @@ static void assign_alone(const struct assign_plan *plan,
     int32_t lane_count = plan->group_start[group + 1] - first;
     struct lane *lanes = arena_alloc(plan->arena, (size_t)lane_count * sizeof *lanes);
     for (int32_t i = 0; i < lane_count; i++) {
-        lanes[i] = lane_of(plan, &plan->group_topics[first + i], subscribers);
+        lanes[i] = lane_of(plan, plan->group_topics[first + i], subscribers);
     }
     for (int32_t i = 0; i < subscribers && lane_count > 0; i++) {
         int32_t rank = plan->class_ranks[plan->class_start[class] + i];
-        begin[rank] = runs->count;
+        int32_t partitions = 0;
         int32_t kept = 0;
+        begin[rank] = runs->count;
         for (int32_t l = 0; l < lane_count; l++) {
-            if (take_block(plan, &lanes[l], runs, &shares[rank])) {
-                if (kept != l) {
-                    lanes[kept] = lanes[l];
-                }
-                kept++;
+            int32_t count = take_block(plan, &lanes[l], runs);
+            partitions += count;
+            if (kept != l) {
+                lanes[kept] = lanes[l];
             }
+            kept += count > 0;
         }
         lane_count = kept;
+        struct assignor_share *share = &result->shares[plan->order[rank]];
+        share->run_count = runs->count - begin[rank];
+        share->partition_count = partitions;
     }
 }
 
@@ -112,11 +112,27 @@ struct blocks {
     int32_t capacity;
 };
 
+static void name_blocks(const struct assign_plan *plan,
+                        struct blocks *blocks,
+                        int32_t from,
+                        int32_t rank)
+{
+    if (blocks->runs.capacity != blocks->capacity) {
+        int32_t *old = blocks->ranks;
+        blocks->capacity = blocks->runs.capacity;
+        blocks->ranks = assign_plan_ints(plan, blocks->capacity);
+        memcpy(blocks->ranks, old, (size_t)from * sizeof *old);
+    }
+    for (int32_t b = from; b < blocks->runs.count; b++) {
+        blocks->ranks[b] = rank;
+    }
+}
+
 static void cut_topics(const struct assign_plan *plan,
                        const int32_t *subscribers,
                        const int64_t *start,
                        struct blocks *blocks,
-                       struct assignor_share *shares)
+                       struct assignor_result *result)
 {
     for (int32_t t = 0; t < plan->input->topic_count; t++) {
         int32_t group = plan->group_of[t];
@@ -124,22 +140,18 @@ static void cut_topics(const struct assign_plan *plan,
             continue;
         }
         int32_t count = (int32_t)(start[group + 1] - start[group]);
-        struct lane lane = lane_of(plan, &t, count);
+        struct lane lane = lane_of(plan, t, count);
         for (int32_t i = 0; i < count; i++) {
             int32_t rank = subscribers[start[group] + i];
             int32_t from = blocks->runs.count;
-            if (!take_block(plan, &lane, &blocks->runs, &shares[rank])) {
+            int32_t partitions = take_block(plan, &lane, &blocks->runs);
+            if (partitions == 0) {
                 break;
             }
-            if (blocks->runs.capacity != blocks->capacity) {
-                int32_t *old = blocks->ranks;
-                blocks->capacity = blocks->runs.capacity;
-                blocks->ranks = assign_plan_ints(plan, blocks->capacity);
-                memcpy(blocks->ranks, old, (size_t)from * sizeof *old);
-            }
-            for (int32_t b = from; b < blocks->runs.count; b++) {
-                blocks->ranks[b] = rank;
-            }
+            name_blocks(plan, blocks, from, rank);
+            struct assignor_share *share = &result->shares[plan->order[rank]];
+            share->run_count += blocks->runs.count - from;
+            share->partition_count += partitions;
         }
     }
 }
@@ -149,7 +161,7 @@ static void cut_topics(const struct assign_plan *plan,
 static void assign_shared(const struct assign_plan *plan,
                           struct assign_runs *runs,
                           int32_t *begin,
-                          struct assignor_share *shares)
+                          struct assignor_result *result)
 {
     int64_t *start;
     int32_t *subscribers = list_subscribers(plan, &start);
@@ -160,7 +172,7 @@ static void assign_shared(const struct assign_plan *plan,
     assign_runs_init(&blocks.runs, plan->arena, plan->member_count);
     blocks.capacity = blocks.runs.capacity;
     blocks.ranks = assign_plan_ints(plan, blocks.capacity);
-    cut_topics(plan, subscribers, start, &blocks, shares);
+    cut_topics(plan, subscribers, start, &blocks, result);
     int32_t count = blocks.runs.count;
     int32_t *next = assign_plan_ints(plan, plan->member_count + 1);
     for (int32_t b = 0; b < count; b++) {
@@ -201,19 +213,16 @@ static int64_t expected_runs(const struct assign_plan *plan)
 
 void range_assign(struct assign_plan *plan, struct assignor_result *result)
 {
-    struct assignor_share *shares =
-        arena_alloc(plan->arena, (size_t)plan->member_count * sizeof *shares);
     int32_t *begin = assign_plan_ints(plan, plan->member_count);
     struct assign_runs runs;
     assign_runs_init(&runs, plan->arena, expected_runs(plan));
     for (int32_t e = 0; e < plan->edge_count; e++) {
         if (assign_plan_is_alone(plan, e)) {
-            assign_alone(plan, e, &runs, begin, shares);
+            assign_alone(plan, e, &runs, begin, result);
         }
     }
-    assign_shared(plan, &runs, begin, shares);
+    assign_shared(plan, &runs, begin, result);
     for (int32_t i = 0; i < plan->member_count; i++) {
-        shares[i].runs = runs.at + begin[i];
-        result->shares[plan->order[i]] = shares[i];
+        result->shares[plan->order[i]].runs = runs.at + begin[i];
     }
 }

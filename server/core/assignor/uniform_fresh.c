@@ -30,11 +30,25 @@ static void deal_all(struct uniform_plan *uniform, int32_t class, int32_t edge)
     struct assign_runs runs;
     assign_runs_init(&runs, plan->arena, most_runs(plan, &walk, size));
     struct assignor_run *next = runs.at;
+    /* Free and not yet dealt; no struct, so that they stay in registers. */
+    int32_t topic = 0;
+    int32_t at = 0;
+    int32_t end = 0;
     for (int32_t i = 0; i < size; i++) {
         struct assignor_run *first = next;
         int32_t share = quota + (i < longer);
-        for (int32_t left = share; left > 0; left -= next++->count) {
-            ensure(assign_pool_next(&plan->pool, &walk, left, next));
+        for (int32_t left = share; left > 0; next++) {
+            if (at == end) {
+                struct assignor_run piece = {0, 0, 0};
+                ensure(assign_pool_next(&plan->pool, &walk, INT32_MAX, &piece));
+                topic = piece.topic;
+                at = piece.first;
+                end = at + piece.count;
+            }
+            int32_t count = end - at < left ? end - at : left;
+            *next = (struct assignor_run){topic, at, count};
+            at += count;
+            left -= count;
         }
         *uniform_share(uniform, ranks[i]) =
             (struct assignor_share){first, (int32_t)(next - first), share};
