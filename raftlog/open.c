@@ -108,6 +108,13 @@ static bool open_directory(struct raftlog *log, char *message, size_t len)
                  log->data.raft_dir, found.file);
         return false;
     }
+    if (found.torn[0] != '\0') {
+        rv = raft_dir_remove_torn(log->data.raft_dir, &found);
+        report_log(&log->report, RAFTLOG_WARN,
+                   "raftlog_torn_file dir=%s file=%s removed=%d: the power failed during its first "
+                   "write, so nothing of it was acknowledged",
+                   log->data.raft_dir, found.torn, rv == 0);
+    }
     if (found.health == RAFT_DIR_LOST_END) {
         report_log(&log->report, RAFTLOG_ERROR,
                    "raftlog_entries_damaged dir=%s file=%s: entries behind a damaged one are "

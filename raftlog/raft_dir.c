@@ -109,6 +109,7 @@ struct segment {
     bool is_cut; /* behind batches */
     bool has_bad;
     bool has_more; /* sound ones behind the bad one */
+    bool is_torn;  /* none at all, and the beginning is missing */
 };
 
 static void inspect_segment(const uint8_t *bytes, size_t len, struct segment *segment)
@@ -127,6 +128,7 @@ static void inspect_segment(const uint8_t *bytes, size_t len, struct segment *se
     for (; segment->has_bad && !segment->has_more && at + SUMS_LEN + COUNT_LEN <= len; at += 8) {
         segment->has_more = batch_len(bytes + at, len - at) != 0;
     }
+    segment->is_torn = bytes_le64(bytes) == 0 && !segment->has_batches && !segment->has_more;
 }
 
 static int read_all(const char *dir, const char *name, struct buf *out)
@@ -225,6 +227,9 @@ static int inspect_segments(const char *path,
         }
         struct segment segment;
         inspect_segment(bytes->data, bytes->len, &segment);
+        if (segment.is_torn && !has_bad) {
+            snprintf(found->torn, sizeof found->torn, "%s", names->items[i]);
+        }
         if (segment.is_cut) {
             snprintf(found->file, sizeof found->file, "%s", names->items[i]);
         }
@@ -260,5 +265,16 @@ int raft_dir_inspect(const char *path, struct raft_dir *found)
     }
     buf_close(&bytes);
     free(names.items);
+    return rv;
+}
+
+int raft_dir_remove_torn(const char *path, const struct raft_dir *found)
+{
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0) {
+        return -errno;
+    }
+    int rv = unlinkat(dir, found->torn, 0) == 0 && fsync(dir) == 0 ? 0 : -errno;
+    close(dir);
     return rv;
 }

@@ -1,9 +1,13 @@
-/* Looks at the library's files before the library does, read-only. Formats: raft/uv.h.
+/* Looks at the library's files before the library does. Formats: raft/uv.h.
  *
  * The library takes any bad batch in an open segment for the torn tail of the last write and drops
  * it with all that follows in that file, and then reads the next file as if nothing were missing.
  * Where a readable batch follows a bad one, entries that were acknowledged may be among those that
- * it drops (R18). */
+ * it drops (R18).
+ *
+ * But where the power failed while the first batch of a file was being written, and the file's first
+ * sector is missing while a later one is there, it takes the file for corrupt and does not start.
+ * Nothing in such a file was acknowledged; it is to be removed, as the library removes empty ones. */
 #ifndef RAFTLOG_RAFT_DIR_H
 #define RAFTLOG_RAFT_DIR_H
 
@@ -27,9 +31,12 @@ struct raft_dir {
     bool has_log;  /* more than metadata and the entry that a bootstrap writes */
     enum raft_dir_health health;
     char file[64]; /* the one that is not sound */
+    char torn[64]; /* whose first write never ended; "": none */
 };
 
 /* 0, or a negative errno. */
 int raft_dir_inspect(const char *path, struct raft_dir *found);
+/* Removes found->torn, durably. 0, or a negative errno. */
+int raft_dir_remove_torn(const char *path, const struct raft_dir *found);
 
 #endif

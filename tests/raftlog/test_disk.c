@@ -221,3 +221,29 @@ Test(raft_dir, batch_beyond_the_end_is_damage)
     buf_close(&out);
     remove_all();
 }
+
+Test(raft_dir, first_write_that_was_torn_is_removed)
+{
+    enum { SECTOR = 512 };
+    struct buf out = BUF_EMPTY;
+    new_directory();
+    put_le(&out, 1, 8);
+    put_batch(&out, 3 * SECTOR);
+    struct raft_dir found = inspect();
+    cr_assert_str_eq(found.torn, "");
+    memset(out.data, 0, SECTOR);
+    write_segment("open-1", 1, -1);
+    write_text(directory, "open-2", out.data, out.len);
+    found = inspect();
+    cr_assert_eq(found.health, RAFT_DIR_SOUND);
+    cr_assert_str_eq(found.torn, "open-2");
+    cr_assert_eq(raft_dir_remove_torn(directory, &found), 0);
+    cr_assert_str_eq(inspect().torn, "");
+    put_batch(&out, 64); /* it was in use: whoever wrote this had been told of the one before */
+    write_text(directory, "open-2", out.data, out.len);
+    found = inspect();
+    cr_assert_eq(found.health, RAFT_DIR_LOST_END);
+    cr_assert_str_eq(found.torn, "");
+    buf_close(&out);
+    remove_all();
+}
