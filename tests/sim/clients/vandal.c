@@ -11,7 +11,7 @@
 #include "tests/sim/world/network.h"
 #include "tests/sim/world/node.h"
 
-enum { VANDALS = 2, FIRST_HOST = WORKERS_MAX + LONERS_MAX };
+enum { VANDALS = 2 };
 
 static struct vandal {
     struct life *life;
@@ -147,7 +147,7 @@ static void wake(struct life *life, void *who, uint64_t what)
     } else {
         snprintf(host, sizeof host, "n%d",
                  (int)chance_between(&life->chance, 1, life->machines_count));
-        vandal->conn = network_connect(FIRST_HOST + vandal->number, host, NODE_CLIENT_PORT, 0,
+        vandal->conn = network_connect(VANDAL_HOST + vandal->number, host, NODE_CLIENT_PORT, 0,
                                        &events, vandal);
     }
 }

@@ -6,6 +6,8 @@
 
 #include "tests/sim/life/life.h"
 
+enum { VANDAL_HOST = WORKERS_MAX + LONERS_MAX }; /* of the first of them */
+
 void vandals_start(struct life *life);
 void vandals_close(void);
 

@@ -88,7 +88,7 @@ static int64_t calm_since_ms = INT64_MAX;
 void time_out_noticed(struct life *life, const struct message *message)
 {
     bool is_dead = life->cluster->is_dead[message->machine];
-    if (life->stage == STAGE_CALM && !is_dead && message->sent_ms > calm_since_ms + GRACE_MS) {
+    if (life->stage == STAGE_CALM && !is_dead && message->sent_ms - GRACE_MS > calm_since_ms) {
         life_fail(life, "API %d was not answered in time though nothing is wrong",
                   message->call.api_key);
     }
