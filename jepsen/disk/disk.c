@@ -43,6 +43,20 @@ static void crash(struct disk *disk, uint64_t *chance, struct buf *reply)
                 (unsigned long long)names);
 }
 
+/* The power goes at this moment, under whoever uses the disk. */
+static bool cut(struct disk *disk, const char *seed, struct buf *reply)
+{
+    uint64_t chance = 0;
+    if (seed != NULL && !control_number(seed, UINT64_MAX, &chance)) {
+        return false;
+    }
+    disk->faults.is_cut = true;
+    disk->faults.tears = seed != NULL;
+    crash(disk, seed == NULL ? NULL : &chance, reply);
+    disk->faults.chance = chance;
+    return true;
+}
+
 static bool fail(struct disk *disk, const char *operation, const char *times)
 {
     uint64_t count = FAULTS_ALWAYS;
@@ -78,6 +92,7 @@ static void heal(struct disk *disk)
     disk->faults.space_bytes = FAULTS_SPACE_ANY;
     disk->faults.is_full_hard = false;
     disk->faults.loses = false;
+    disk->faults.is_cut = false;
     disk->faults.delay_us = 0;
 }
 
@@ -108,6 +123,9 @@ static bool act(struct disk *disk, char *line, struct buf *reply)
     if (strcmp(what, "fail") == 0) {
         const char *operation = control_word(&line);
         return fail(disk, operation, control_word(&line));
+    }
+    if (strcmp(what, "cut") == 0) {
+        return cut(disk, control_word(&line), reply);
     }
     if (strcmp(what, "space") == 0) {
         const char *amount = control_word(&line);

@@ -6,6 +6,9 @@ int faults_check(struct faults *faults, enum fault_operation operation)
 {
     faults->operations[operation]++;
     uint64_t *failures = &faults->failures[operation];
+    if (faults->is_cut) {
+        return -EIO;
+    }
     if (*failures == 0) {
         return 0;
     }

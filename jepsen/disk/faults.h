@@ -20,6 +20,9 @@ struct faults {
     uint64_t failures[FAULT_OPERATIONS]; /* so many of the next ones end with EIO */
     uint64_t space_bytes; /* that may still be allocated; FAULTS_SPACE_ANY: as the real disk has */
     bool is_full_hard;    /* writing over what is allocated fails as well (copy on write) */
+    bool is_cut;          /* the power is gone: nothing works */
+    bool tears;           /* what is written then may still reach the disk in parts */
+    uint64_t chance;      /* of that */
     bool loses;           /* syncs and O_DSYNC are acknowledged and do nothing */
     uint64_t delay_us;    /* of each write and sync */
 

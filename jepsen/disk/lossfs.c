@@ -11,12 +11,14 @@
  *   crash              undoes all that is not durable; end the programs that use it first
  *   torn SEED          the same, but some of it had been written: any sectors of a page, the oldest
  *                      changes of names
+ *   cut [SEED]         a crash at this moment, under the programs that use it: from then on nothing
+ *                      works; with SEED as torn, and of what is written now any sectors arrive
  *   fail OP N|always   the next N operations end with EIO; OP: read, write, sync, name
  *   space BYTES|any    so much is free; beyond it ENOSPC, but for writes over what is allocated,
  *                      which fail too where "hard" follows
  *   delay US           of every write and sync
  *   lose 0|1           syncs are acknowledged and do nothing
- *   heal               ends the last four
+ *   heal               ends the last five
  *   stat               counters
  *
  * Not supported, and refused: links, renaming of directories, holes, special files,
@@ -36,6 +38,7 @@
 #include <unistd.h>
 
 #include "jepsen/disk/disk.h"
+#include "jepsen/lab/chance.h"
 #include "jepsen/lab/control.h"
 #include "rpc/ensure.h"
 
@@ -190,6 +193,17 @@ static int write_at(struct handle *handle,
     return (int)n;
 }
 
+/* A write under way when the power went. */
+static void tear(int fd, const char *in, size_t len, uint64_t offset)
+{
+    for (size_t at = 0; at < len; at += SECTOR_BYTES) {
+        size_t part = len - at < SECTOR_BYTES ? len - at : SECTOR_BYTES;
+        if (chance_below(&disk.faults.chance, 2) == 0) {
+            ensure(pwrite(fd, in + at, part, (off_t)(offset + at)) == (ssize_t)part);
+        }
+    }
+}
+
 static int on_write(const char *path,
                     const char *in,
                     size_t len,
@@ -201,6 +215,8 @@ static int on_write(const char *path,
     int rv = faults_check(&disk.faults, FAULT_WRITE);
     if (rv == 0) {
         rv = write_at(handle_of(info), in, len, (uint64_t)offset, (info->flags & O_DSYNC) != 0);
+    } else if (disk.faults.is_cut && disk.faults.tears) {
+        tear(handle_of(info)->fd, in, len, (uint64_t)offset);
     }
     return unlock(rv);
 }

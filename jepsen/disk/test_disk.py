@@ -105,6 +105,31 @@ class Crashes(unittest.TestCase):
         self.assertTrue(all(len(set(data[at:at + 512])) <= 1 for at in range(0, len(data), 512)))
         return bytes(data[at] for at in range(0, len(data), 512))
 
+    def test_the_power_is_cut_under_a_program(self):
+        for how in ("fsync", "dsync", "aio", "rename"):
+            for torn in (None, 1, 2, 3):
+                with self.subTest(how=how, torn=torn):
+                    said, found = self.cut_writer(how, torn)
+                    self.assertGreater(said, 5)
+                    self.assertGreaterEqual(found, said)
+
+    def cut_writer(self, how, torn):
+        writer = subprocess.Popen([str(PROGRAMS.disk_writer), how, str(self.mount)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        time.sleep(0.04)
+        self.disk.cut(torn)
+        time.sleep(0.02)  # it acknowledges nothing any more: its next write fails
+        writer.kill()
+        said = writer.stdout.read().split()
+        writer.stdout.close()
+        writer.wait()
+        self.disk.heal()
+        found = self.whole_record() if how == "rename" else self.whole_records()
+        for path in self.mount.iterdir():
+            path.unlink()
+        sync_directory(self.mount)
+        return int(said[-1]), found
+
     # Single rules
 
     def test_an_overwrite_comes_back(self):

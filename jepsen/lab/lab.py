@@ -163,6 +163,18 @@ class Lab(Cluster):
             self._note_end(i)
         return status
 
+    def power_off(self, some, chance=None):
+        """The power of these nodes goes at one moment: what was not synced is gone, or, with a source
+        of chance, torn. {name: what was lost}. They are down afterwards, their disks are well."""
+        with self.lock:
+            self.wanted.difference_update(some)
+        lost = {self.names[i]: self.disks[i].cut(None if chance is None else chance.getrandbits(32))
+                for i in some}
+        for i in some:
+            self.kill(i)
+            self.disks[i].heal()
+        return lost
+
     def _note_end(self, i):
         """Once for each process; with the lock held."""
         process = self.processes[i]

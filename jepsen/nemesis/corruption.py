@@ -1,12 +1,11 @@
 """Files that change while their node is down."""
 
 import re
-import time
 
 from nemesis.base import DISK, NODES, Bringing
 from lab.disk import sync_file
 
-SETTLED_S = 5
+HEADER_BYTES = 8  # of a segment: its format
 
 
 class Damage(Bringing):
@@ -15,6 +14,7 @@ class Damage(Bringing):
 
     claims = frozenset({DISK, NODES})
     seconds = (3, 8)
+    must_refuse = True
     explains = [r"fatal message=", r"cannot_start reason="]
 
     def files(self, folder):
@@ -42,7 +42,7 @@ class Damage(Bringing):
         self.lab.impair(self.one, self.name)
         self.lab.run(self.one)
         return {"targets": self.names(self.hit), "explains": self.explains,
-                "must_refuse": more["file"] is not None, **more}
+                "must_refuse": self.must_refuse and more["file"] is not None, **more}
 
     def end(self):
         self.lab.relieve(self.one, self.name)
@@ -57,16 +57,20 @@ def snapshots(folder):
                   key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)])
 
 
+def flip(path, chance, size_bytes):
+    """One bit of the first [size_bytes] is another one."""
+    at, bit = chance.randrange(size_bytes), chance.randrange(8)
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1 << bit]))
+    return {"at": at, "bit": bit, "size": size_bytes}
+
+
 class Flip(Damage):
     def harm(self, path):
-        size_bytes = path.stat().st_size
-        at, bit = self.chance.randrange(size_bytes), self.chance.randrange(8)
-        with open(path, "r+b") as file:
-            file.seek(at)
-            byte = file.read(1)[0]
-            file.seek(at)
-            file.write(bytes([byte ^ 1 << bit]))
-        return {"at": at, "bit": bit, "size": size_bytes}
+        return flip(path, self.chance, path.stat().st_size)
 
 
 class FlipSegment(Flip):
@@ -104,6 +108,47 @@ class TruncateSnapshot(TruncateSegment):
         return snapshots(folder)
 
 
+def open_segments(folder):
+    """Those with something in them, by their counters."""
+    found = [path for path in folder.glob("open-*") if used_bytes(path) > HEADER_BYTES]
+    return sorted(found, key=lambda path: int(path.name.split("-")[1]))
+
+
+def used_bytes(path):
+    """What is in front of the zeros that a segment ends with."""
+    return len(path.read_bytes().rstrip(b"\0"))
+
+
+class OpenSegment(Damage):
+    """What ends there looks like a torn write. The node may start, if what it lost is noticed: by what
+    follows the damage, or by what its peers remember."""
+
+    must_refuse = False
+
+    def files(self, folder):
+        return open_segments(folder)
+
+
+class FlipOpenSegment(OpenSegment):
+    name = "flip-open-segment"
+
+    def harm(self, path):
+        return flip(path, self.chance, used_bytes(path))
+
+
+class CutOpenSegment(OpenSegment):
+    """Its end reads as zeros."""
+    name = "cut-open-segment"
+
+    def harm(self, path):
+        used = used_bytes(path)
+        kept = self.chance.randrange(HEADER_BYTES, used)
+        with open(path, "r+b") as file:
+            file.seek(kept)
+            file.write(bytes(used - kept))
+        return {"used": used, "kept": kept}
+
+
 class LoseDirectory(Bringing):
     """All of it is gone: the node rejoins by itself, from the others."""
     name = "lose-directory"
@@ -128,4 +173,5 @@ class LoseDirectory(Bringing):
         self.lab.wait_line(self.hit[0], "raftlog_rejoined", self.since)
 
 
-FAULTS = [FlipSegment, FlipSnapshot, TruncateSegment, TruncateSnapshot, LoseDirectory]
+FAULTS = [FlipSegment, FlipSnapshot, FlipOpenSegment, CutOpenSegment, TruncateSegment, TruncateSnapshot,
+          LoseDirectory]

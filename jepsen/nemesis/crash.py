@@ -138,17 +138,12 @@ class PowerLoss(Kill):
     claims = frozenset({NODES, DISK})
 
     def strike(self):
-        """All at one moment: no one's last writes are answered by a node that is to die."""
-        super().strike()
-        self.lost = {}
         self.is_torn = self.chance.random() < 0.5
-        for i in self.hit:
-            disk = self.lab.disks[i]
-            self.lost[self.lab.names[i]] = \
-                disk.torn(self.chance.getrandbits(32)) if self.is_torn else disk.crash()
+        self.lost = self.lab.power_off(self.hit, self.chance if self.is_torn else None)
 
     def begin(self):
-        return {**super().begin(), "torn": self.is_torn, "lost": self.lost}
+        return {**super().begin(), "torn": self.is_torn, "lost": self.lost,
+                "explains": [r"fatal message="]}
 
 
 class PowerOne(PowerLoss):

@@ -95,8 +95,7 @@ class LyingDisk(DiskFault):
     def end(self):
         lost = {}
         for i in self.hit:
-            self.lab.kill(i)
-            lost[self.lab.names[i]] = self.lab.disks[i].crash()
+            lost.update(self.lab.power_off([i]))
         super().end()
         for i in self.hit:
             self.lab.run(i)

@@ -145,12 +145,13 @@ class Faults(unittest.TestCase):
 
     def test_corruption(self):
         self.commit(80)
-        for i in self.lab.ids:
-            self.lab.kill(i)
-            self.lab.run(i)
-        self.commit(80)
         for kind in nemesis.FAMILIES["corruption"]:
             with self.subTest(fault=kind.name):
+                self.commit(6)
+                for i in self.lab.ids:  # what was open is closed
+                    self.lab.kill(i)
+                    self.lab.run(i)
+                self.commit(6)
                 refused = self.lab.watch.counts.get("cannot_start", 0)
                 begun = self.inflict(kind)
                 self.assertIsNotNone(begun, "it was not possible")
