@@ -1,4 +1,4 @@
-"""W8: real clients that process a fake feed and commit, in groups of their own kind and in a mixed one.
+"""W8: real clients that process a fake feed and commit, in groups of one kind and in a mixed one.
 
 Seats are filled for as long as the run lasts: where a program was killed, another takes its seat a
 little later, under a new name.

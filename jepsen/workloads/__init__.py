@@ -14,11 +14,11 @@
 [suite] has (as attributes or keys)
     workloads       names from WORKLOADS; clients: names from clients.KINDS, for W8
     and, optional, any of Settings' fields
-[history] is a history.Writer, [out] a directory for the logs of client programs.
+[history] is a history.Writer, [out] the run's directory: client programs log to its clients/
 
-The witness runs on a thread of this process, the programs of real clients are spoken to from others.
-Every event is written at the moment that its time says, so the file is in order of time; for what
-that means for programs see clients/program.py.
+The witness runs on a thread of this process, the programs of real clients are spoken to from
+others. Every event is written at the moment that its time says, so the file is in order of time;
+for what that means for programs see clients/program.py.
 """
 
 import asyncio
@@ -87,7 +87,8 @@ def start(lab, suite, seed, history, out):
     if "W8" in names:
         command = getattr(lab, "client_command", lambda _, argv: argv)
         running.crew = clients.Crew(running.world.clerk, lab.nodes, places, command, settings,
-                                    list(_of(suite, "clients", [])), seed, pathlib.Path(out))
+                                    list(_of(suite, "clients", [])), seed,
+                                    pathlib.Path(out) / "clients")
         running.crew.start()
     return running
 
@@ -96,7 +97,9 @@ class Running:
     def __init__(self, world, names):
         self.world, self.crew = world, None
         self.workloads = [WORKLOADS[name](world) for name in names if WORKLOADS[name]]
-        self.topics = {name: count for load in self.workloads for name, count in load.topics.items()}
+        self.topics = {}
+        for load in self.workloads:
+            self.topics.update(load.topics)
         if "W8" in names:
             self.topics.update(W8_TOPICS)
         self.chance = world.chance("hooks")

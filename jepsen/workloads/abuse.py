@@ -1,5 +1,5 @@
-"""W9, abuse of the protocol beside a group that works: what is refused must change nothing, and what
-is refused in part must say in which part."""
+"""W9, abuse of the protocol beside a group that works: what is refused must change nothing, and
+what is refused in part must say in which part."""
 
 import asyncio
 

@@ -20,7 +20,7 @@ class Admin:
         self.link = None
 
     async def ask(self, operation, *args):
-        """[operation](process, link, *args, timeout) of ops, once; waits for a coordinator first."""
+        """[operation](process, link, *args, timeout) of ops, once; waits for a coordinator."""
         if self.link is None or self.link.is_lost:
             self.link = await self.world.coordinator(self.place)
         found = await operation(self.process, self.link, *args, self.request_s)

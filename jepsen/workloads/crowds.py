@@ -1,16 +1,19 @@
-"""W2 churn, W3 idle groups, W4 many groups, W5 static members: who is in a group and who owns what."""
+"""W2 churn, W3 idle groups, W4 many groups, W5 static members: who is in a group, who owns what."""
 
 import asyncio
 
+from . import ops
+from .admin import Admin
 from .crowd import Crowd
 
 
 class Churn(Crowd):
-    """W2: 3 to 12 members, of which one comes, leaves or dies every 2 to 5 s."""
+    """W2: 3 to 12 members, of which one comes, leaves or dies every 2 to 5 s. One in ten that come
+    joins and says no more."""
 
     name, topics = "W2", {"w2-a": 8, "w2-b": 8}
     GROUPS, FEWEST, MOST = 2, 3, 12
-    EVERY_S, PACE_S = (2.0, 5.0), 0.3
+    EVERY_S, PACE_S, MUTE = (2.0, 5.0), 0.3, 0.1
 
     def start(self):
         for shape in [self.shape(f"w2-{i}") for i in range(self.GROUPS)]:
@@ -21,8 +24,29 @@ class Churn(Crowd):
     async def _churn(self, shape):
         while True:
             await asyncio.sleep(self.chance.uniform(*self.EVERY_S))
-            if not self.world.is_calm:
+            if self.world.is_calm:
+                continue
+            if self.chance.random() < self.MUTE:
+                await self._mute(shape)
+            else:
                 await self.churn(shape)
+
+    async def _mute(self, shape):
+        """Joins and says no more: the others' SyncGroups wait for it, but not for ever."""
+        admin = Admin(self.world, self.world.place(self.chance.randrange(8)),
+                      shape.rebalance_ms / 1000 + 2)
+        member = ""
+        for _ in range(2):
+            found = await admin.ask(self._join, shape, member)
+            member = found.value.get("member", "")
+        if found.type == "ok":
+            self.world.clerk.life("witness", "kill", [member], group=shape.group)
+        admin.close()
+
+    async def _join(self, process, link, shape, member, timeout_s):
+        return await ops.join(process, link, shape.group, member, None,
+                              topics=sorted(shape.topics), session_ms=shape.session_ms,
+                              rebalance_ms=shape.rebalance_ms, timeout_s=timeout_s)
 
     async def churn(self, shape=None):
         shape = shape or self.chance.choice(self.shapes)
@@ -43,7 +67,8 @@ class Idle(Crowd):
 
     def start(self):
         for i in range(self.GROUPS):
-            shape = self.shape(f"w3-{i}", beat_s=self.chance.uniform(0.5, 1.5), request_s=1.0 + i / 2)
+            shape = self.shape(f"w3-{i}", beat_s=self.chance.uniform(0.5, 1.5),
+                               request_s=1.0 + i / 2)
             for place in range(self.MEMBERS):
                 self.join(shape, place)
 

@@ -38,9 +38,9 @@ def committed(errors):
 
 
 class Node:
-    """Listens on a port of its own. [script]: {api key: [reply body, SILENCE, HANG_UP or NOISE]}, of
-    which the last is used for ever. `seen`: (api key, body) of what came, without FindCoordinator,
-    which is answered with this node."""
+    """Listens on a port of its own. [script]: {api key: [reply body, SILENCE, HANG_UP or NOISE]},
+    of which the last is used for ever. `seen`: (api key, body) of what came, without
+    FindCoordinator, which is answered with this node."""
 
     def __init__(self, script):
         self.script = {key: list(replies) for key, replies in script.items()}
@@ -104,8 +104,8 @@ class Book:
 
 
 def unpaired(events):
-    """What is wrong with the pairs of a history: one completion for each invoke, no two requests of a
-    process at once, nothing from a process after an unknown outcome."""
+    """What is wrong with the pairs of a history: one completion for each invoke, no two requests of
+    a process at once, nothing from a process after an unknown outcome."""
     wrong, open_, retired = [], {}, set()
     for event in events:
         who = event["process"]

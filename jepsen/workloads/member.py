@@ -1,8 +1,8 @@
 """A member of a group as client libraries behave, which a workload may also stop, kill or copy.
 
-run() keeps it in its group until it is told to leave. While it is settled, work(member) of its workload
-runs beside the heartbeats; it ends itself when `member.is_settled` no longer holds, and only then does
-the member join again, as a client commits before it gives its partitions back.
+run() keeps it in its group until it is told to leave. While it is settled, work(member) of its
+workload runs beside the heartbeats; it ends itself when `member.is_settled` no longer holds, and
+only then does the member join again, as a client commits before it gives its partitions back.
 """
 
 import asyncio

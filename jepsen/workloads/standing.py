@@ -4,9 +4,9 @@
        ^                    |                   |
        +---- an answer that says otherwise -----+
 
-A member that is told that it is unknown begins anew with an empty id; one whose generation has passed
-or whose group rebalances joins again under its id; one that cannot reach the coordinator looks for it
-and goes on as it was, since its group may not have noticed.
+A member that is told that it is unknown begins anew with an empty id; one whose generation has
+passed or whose group rebalances joins again under its id; one that cannot reach the coordinator
+looks for it and goes on as it was, since its group may not have noticed.
 """
 
 import enum

@@ -1,5 +1,5 @@
-"""A member of a group by librdkafka (confluent-kafka), and its application, which processes a fake feed
-of each partition that it owns (../README.md)."""
+"""A member of a group by librdkafka (confluent-kafka), and its application, which processes a fake
+feed of each partition that it owns (../README.md)."""
 
 import itertools
 import json
@@ -61,9 +61,9 @@ def failure(error):
 
 
 def on_the_wire(metadata):
-    """What a commit of that text stores: confluent-kafka sends a zero byte behind it, the others don't.
-    Where it reads it looks for that zero byte, and beyond the text of another client finds what lies
-    behind it in memory; so each text says where it ends."""
+    """What a commit of that text stores: confluent-kafka sends a zero byte behind it, the others
+    don't. Where it reads it looks for that zero byte, and beyond the text of another client finds
+    what lies behind it in memory; so each text says where it ends."""
     text, end, _ = metadata.partition(";")
     return text + end + ("\0" if text.startswith("librdkafka-") else "")
 
