@@ -1,8 +1,8 @@
 """One client program: its process, and what it says, written into the history.
 
 A program reports on standard output, one JSON object a line, and waits for `ack N` where the line
-has an "ack": what it does next then lies behind the event in the history. What ended lies before its
-event. So the intervals in the history contain the true ones.
+has an "ack": what it does next then lies behind the event in the history. What ended lies before
+its event. So the intervals in the history contain the true ones.
 """
 
 import json
@@ -195,8 +195,8 @@ class Program:
 
 def ending(report, is_single):
     """(type, error, parts) of a call that ended. [is_single]: the program sent one request, so
-    that a definite error is the last word; the other libraries repeat requests by themselves, and an
-    error may follow a request that was carried out."""
+    that a definite error is the last word; the other libraries repeat requests by themselves, and
+    an error may follow a request that was carried out."""
     parts, error = report.get("parts"), report.get("error")
     if error is None and not parts:
         error = "exception"

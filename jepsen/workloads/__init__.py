@@ -55,6 +55,7 @@ WORKLOADS = {
 W8_TOPICS = {"w8": 6}
 TOPIC_S = 30.0
 CALL_S = 60.0
+FAMILY_MAX = 8
 
 
 class WorkloadError(Exception):
@@ -143,11 +144,16 @@ class Running:
     # Hooks for nemeses; each returns what it did, for the nemesis's event
 
     def members(self):
-        """Names of all that may be paused or killed now."""
+        """Names of some that may be paused or killed now: a few of every workload and kind of client,
+        so that the many of W4 are not all that is ever hit."""
         async def names():
             return sorted(self.world.members)
-        programs = self.crew.names() if self.crew is not None else []
-        return self._call(names()) + programs
+        found = self._call(names()) + (self.crew.names() if self.crew is not None else [])
+        families = {}
+        for name in found:
+            families.setdefault(name.rsplit("-", 1)[0].split("-")[0], []).append(name)
+        return [name for family in families.values()
+                for name in self.chance.sample(family, min(FAMILY_MAX, len(family)))]
 
     def fault(self):
         self.loop.call_soon_threadsafe(self.world.fault)

@@ -1,7 +1,8 @@
 """The operations of a history, each as one request: invoke, send, judge the answer, complete.
 
 Every function takes the process that asks and the link it asks on, and returns an Outcome. Where
-the link is lost before the request could be sent there is no event at all, and the type is "unsent".
+the link is lost before the request could be sent there is no event at all, and the type is
+"unsent".
 """
 
 import asyncio

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -122,16 +121,6 @@ func listen(told func([]worker.Place, string, int32)) listener {
 	}
 }
 
-func version() string {
-	info, _ := debug.ReadBuildInfo()
-	for _, module := range info.Deps {
-		if module.Path == "github.com/twmb/franz-go" {
-			return module.Version
-		}
-	}
-	return "unknown"
-}
-
 func main() {
 	w := worker.New()
 	l := &library{group: w.Args["group"]}
@@ -178,5 +167,5 @@ func main() {
 	}()
 	w.Start(l)
 	close(ready)
-	w.Run("franz-go " + version())
+	w.Run("franz-go " + worker.Version("github.com/twmb/franz-go"))
 }

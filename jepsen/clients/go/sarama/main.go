@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log"
 	"os"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -65,6 +64,12 @@ func (l *library) retire(broker *sarama.Broker, result worker.Result) {
 	}
 }
 
+func (l *library) failed(broker *sarama.Broker, err error) worker.Result {
+	result := failure(err)
+	l.retire(broker, result)
+	return result
+}
+
 func (l *library) Commit(rows []worker.Row, invoke func(string, int32)) worker.Result {
 	l.mutex.Lock()
 	session := l.session
@@ -85,9 +90,7 @@ func (l *library) Commit(rows []worker.Row, invoke func(string, int32)) worker.R
 	invoke(session.MemberID(), session.GenerationID())
 	response, err := broker.CommitOffset(request)
 	if err != nil {
-		result := failure(err)
-		l.retire(broker, result)
-		return result
+		return l.failed(broker, err)
 	}
 	var result worker.Result
 	for topic, partitions := range response.Errors {
@@ -113,9 +116,7 @@ func (l *library) Fetch(places []worker.Place) worker.Result {
 		err = response.Err
 	}
 	if err != nil {
-		result := failure(err)
-		l.retire(broker, result)
-		return result
+		return l.failed(broker, err)
 	}
 	var result worker.Result
 	for topic, partitions := range response.Blocks {
@@ -180,16 +181,6 @@ func (l *library) consume(topics []string) {
 	}
 }
 
-func version() string {
-	info, _ := debug.ReadBuildInfo()
-	for _, module := range info.Deps {
-		if module.Path == "github.com/IBM/sarama" {
-			return module.Version
-		}
-	}
-	return "unknown"
-}
-
 func configuration(w *worker.Worker) *sarama.Config {
 	config := sarama.NewConfig()
 	config.Version = sarama.V2_3_0_0
@@ -235,5 +226,5 @@ func main() {
 	}()
 	w.Start(l)
 	close(started)
-	w.Run("sarama " + version())
+	w.Run("sarama " + worker.Version("github.com/IBM/sarama"))
 }

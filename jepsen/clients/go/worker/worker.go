@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"runtime/debug"
 	"sort"
 	"strconv"
 	"strings"
@@ -84,6 +85,17 @@ func (w *Worker) Int(name string) int {
 // Milliseconds is an argument that is a time.
 func (w *Worker) Milliseconds(name string) time.Duration {
 	return time.Duration(w.Int(name)) * time.Millisecond
+}
+
+// Version is that of a library, by the path of its module.
+func Version(path string) string {
+	info, _ := debug.ReadBuildInfo()
+	for _, module := range info.Deps {
+		if module.Path == path {
+			return module.Version
+		}
+	}
+	return "unknown"
 }
 
 // Tell reports an event and goes on.
