@@ -1,6 +1,6 @@
 /* Times the assignors over the grid of Kafka's ServerSideAssignorBenchmark, without racks.
  *
- *   assignor_bench [--seconds S] [--csv FILE] [--short]
+ *   assignor_bench [--seconds S] [--csv FILE] [--short] [--list]
  *                  [--point ASSIGNOR,SUBSCRIPTIONS,KIND,MEMBERS,RATIO,TOPICS]...
  *
  * A point is, as there: MEMBERS x RATIO partitions in TOPICS topics of equal size (rounded down),
@@ -12,6 +12,8 @@
  *
  * The floor is what writing the result out takes, topic and number of every partition, sorted by
  * member, into an arena. The assignors write runs of partitions, so they can be below it.
+ *
+ * --list names the points and does no more; --short takes a dozen of them.
  *
  * Exit status 1: a result is not complete, not balanced, or its search ended early. */
 #include <stdbool.h>
@@ -329,17 +331,29 @@ static bool run(const struct point *point, double budget_us, FILE *csv)
     return timing.is_right;
 }
 
+static void print_points(const struct point *points, int count)
+{
+    for (int i = 0; i < count; i++) {
+        printf("%s,%s,%s,%d,%d,%d\n", assignors[points[i].assignor == ASSIGNOR_RANGE],
+               subscriptions[points[i].is_homogeneous], kinds[points[i].is_full], points[i].members,
+               points[i].ratio, points[i].topics);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct point points[POINTS_MAX];
     int count = 0;
     double seconds = 0.2;
     bool is_short = false;
+    bool is_list = false;
     FILE *csv = NULL;
     for (int i = 1; i < argc; i++) {
         bool has_value = i + 1 < argc;
         if (strcmp(argv[i], "--short") == 0) {
             is_short = true;
+        } else if (strcmp(argv[i], "--list") == 0) {
+            is_list = true;
         } else if (has_value && strcmp(argv[i], "--seconds") == 0) {
             seconds = strtod(argv[++i], NULL);
         } else if (has_value && strcmp(argv[i], "--csv") == 0) {
@@ -353,6 +367,10 @@ int main(int argc, char **argv)
     }
     if (count == 0) {
         list_grid(points, &count, is_short);
+    }
+    if (is_list) {
+        print_points(points, count);
+        return 0;
     }
     printf("%-8s %-14s %-12s %6s %6s %7s %10s %11s %11s %11s %6s %9s\n", "assignor",
            "subscriptions", "kind", "member", "ratio", "topics", "partitions", "cpu us", "wall us",
