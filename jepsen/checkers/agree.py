@@ -1,7 +1,7 @@
 """The exact check and Porcupine on generated histories: agree.py [COUNT].
 
-Prints a table by bug: of how many histories each said that they are not linearizable, and how long it
-took. Exit status 1 if they differ on any, or if either finds fault with a correct server.
+Prints a table by bug: of how many histories each said that they are not linearizable, and how long
+it took. Exit status 1 if they differ on any, or if either finds fault with a correct server.
 """
 
 import collections
@@ -27,7 +27,9 @@ def exact(events):
     history = History(events)
     generations = Generations(history)
     registers = Registers(history, generations)
-    found = history.problems + registers.violations + list(check.check_registers(history, registers))
+    found = (
+        history.problems + registers.violations + list(check.check_registers(history, registers))
+    )
     return bool(found) or any(v.invariant == "I4" for v in generations.check())
 
 
@@ -70,10 +72,14 @@ def compare(cases, operations, folder):
             print(f"they differ on {kind} {bug} seed {seed}: exact {one}, Porcupine {result}")
     print(f"{'server':10}{'bug':12}{'histories':>10}{'exact':>8}{'Porcupine':>11}{'undecided':>11}")
     for (kind, bug), row in rows.items():
-        print(f"{kind:10}{bug:12}{row['histories']:10}{row['exact']:8}{row['porcupine']:11}"
-              f"{row['undecided']:11}")
-    print(f"{len(cases)} histories of {operations} operations: {differ} differ; exact "
-          f"{spent / len(cases) * 1000:.1f} ms each, Porcupine {other / len(cases) * 1000:.1f} ms")
+        print(
+            f"{kind:10}{bug:12}{row['histories']:10}{row['exact']:8}{row['porcupine']:11}"
+            f"{row['undecided']:11}"
+        )
+    print(
+        f"{len(cases)} histories of {operations} operations: {differ} differ; exact "
+        f"{spent / len(cases) * 1000:.1f} ms each, Porcupine {other / len(cases) * 1000:.1f} ms"
+    )
     false = sum(row["exact"] for (_, bug), row in rows.items() if bug == "none")
     return 1 if differ or false else 0
 

@@ -1,10 +1,11 @@
 """C1 across registers: a request's partitions are one atomic write, a fetch's one atomic read.
 
-Each register alone may be linearizable while a fetch sees half of a commit. Here the operations of a
-group are nodes of a graph, with an edge wherever one certainly took effect before another: in real
-time; a write before its reads; and all that touched one value before the write of the next, where the
-zones say which came first. A cycle is a violation. Where two values' zones say nothing about their
-order no edge is drawn, so this finds no false violations, but not all true ones: the log does (C2).
+Each register alone may be linearizable while a fetch sees half of a commit. Here the operations of
+a group are nodes of a graph, with an edge wherever one certainly took effect before another: in
+real time; a write before its reads; and all that touched one value before the write of the next,
+where the zones say which came first. A cycle is a violation. Where two values' zones say nothing
+about their order no edge is drawn, so this finds no false violations, but not all true ones: the
+log does (C2).
 """
 
 import bisect
@@ -37,8 +38,8 @@ def check_group(registers, origin=0):
 
 
 def _promote(registers):
-    """A commit of unknown outcome one of whose values was read took effect, with all its partitions.
-    Yields the registers in which this makes a difference."""
+    """A commit of unknown outcome one of whose values was read took effect, with all its
+    partitions. Yields the registers in which this makes a difference."""
     reads = {}
     for register in registers:
         for read in register.reads:
@@ -56,8 +57,8 @@ def _promote(registers):
 
 
 class _Graph:
-    """Nodes are numbers; ops (by id) have one each, and chains have one per link, so that the edges of
-    an order of intervals stay linear in number."""
+    """Nodes are numbers; ops (by id) have one each, and chains have one per link, so that the edges
+    of an order of intervals stay linear in number."""
 
     def __init__(self):
         self.edges, self.accesses, self.by_op = [], {}, {}
@@ -93,6 +94,7 @@ class _Graph:
         def before(time):
             at = bisect.bisect_left(times, time)
             return links[at - 1] if at else None
+
         return before
 
     def add_register(self, register):
@@ -122,8 +124,9 @@ class _Graph:
             if link is not None:
                 self.edges[link].append(write)
             if zone.is_forward:  # those that straddle its begin
-                for _, end in ends_by_time[bisect.bisect_left(times, zone.f):
-                                           bisect.bisect_left(times, zone.s)]:
+                for _, end in ends_by_time[
+                    bisect.bisect_left(times, zone.f) : bisect.bisect_left(times, zone.s)
+                ]:
                     if end != own[zone.value]:
                         self.edges[end].append(write)
 
@@ -177,5 +180,11 @@ def _violation(cycle):
     events = sorted({index for access in cycle for index in access.op.events()})
     ends = [access.op.ended for access in cycle if access.op.ended < FOREVER]
     return Violation(
-        "I1", "C1", f"{cycle[0].op.group}: each must have taken effect before the next, round a circle: "
-        f"{names}", events, min(a.op.call for a in cycle), max(ends, default=0))
+        "I1",
+        "C1",
+        f"{cycle[0].op.group}: each must have taken effect before the next, round a circle: "
+        f"{names}",
+        events,
+        min(a.op.call for a in cycle),
+        max(ends, default=0),
+    )

@@ -34,8 +34,20 @@ import report  # noqa: E402
 
 VALID, VIOLATION, INVALID = 0, 1, 2
 VERDICTS = {VALID: "valid", VIOLATION: "violation", INVALID: "invalid"}
-DISK_WORDS = ("disk", "power", "torn", "lost", "flip", "corrupt", "truncate", "eio", "enospc", "full",
-              "write", "restore")
+DISK_WORDS = (
+    "disk",
+    "power",
+    "torn",
+    "lost",
+    "flip",
+    "corrupt",
+    "truncate",
+    "eio",
+    "enospc",
+    "full",
+    "write",
+    "restore",
+)
 TOLD_MAX = 50  # violations of one checker and invariant
 
 
@@ -65,12 +77,18 @@ class Judgement:
     def as_dict(self):
         return {
             "verdict": VERDICTS[self.status],
-            "seconds": round((self.history.end - self.history.begin) / S, 1), "options": self.history.options,
-            "violations": [v.as_dict() for v in self.violations], "invalid": self.invalid,
-            "counts": self.counts, "unavailability": self.unavailability, "log": self.coverage,
+            "seconds": round((self.history.end - self.history.begin) / S, 1),
+            "options": self.history.options,
+            "violations": [v.as_dict() for v in self.violations],
+            "invalid": self.invalid,
+            "counts": self.counts,
+            "unavailability": self.unavailability,
+            "log": self.coverage,
             "checkers": self.checkers,
-            "invariants": {v.invariant: sum(w.invariant == v.invariant for w in self.violations)
-                           for v in self.violations},
+            "invariants": {
+                v.invariant: sum(w.invariant == v.invariant for w in self.violations)
+                for v in self.violations
+            },
         }
 
 
@@ -135,9 +153,15 @@ def durability(history, violations):
             continue
         for fault in faults:
             if not violation.end or (fault.begin <= violation.end and fault.end >= violation.begin):
-                yield Violation("I10", violation.checker, f"{fault.name} of "
-                                f"{', '.join(map(str, fault.targets))}, and: {violation.text}",
-                                fault.events + violation.events, violation.begin, violation.end)
+                yield Violation(
+                    "I10",
+                    violation.checker,
+                    f"{fault.name} of "
+                    f"{', '.join(map(str, fault.targets))}, and: {violation.text}",
+                    fault.events + violation.events,
+                    violation.begin,
+                    violation.end,
+                )
                 break
 
 
@@ -180,14 +204,18 @@ def print_result(result, directory):
         print(f"and {len(result.violations) - 20} more: results.json")
     for reason in result.invalid:
         print(f"I13: {reason}")
-    print(f"{directory}: {VERDICTS[result.status]}; {result.history.count} events, "
-          f"{result.counts['ok']} ok, {result.counts['faults']} faults")
+    print(
+        f"{directory}: {VERDICTS[result.status]}; {result.history.count} events, "
+        f"{result.counts['ok']} ok, {result.counts['faults']} faults"
+    )
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description="Judges a run: its history, logs and dumps.")
     parser.add_argument("directory", type=pathlib.Path, nargs="?")
-    parser.add_argument("--prepare", action="store_true", help="build Porcupine, which needs a network")
+    parser.add_argument(
+        "--prepare", action="store_true", help="build Porcupine, which needs a network"
+    )
     parser.add_argument("--no-porcupine", action="store_true", help="leave C3 out: needs no Go")
     parsed = parser.parse_args([str(a) for a in arguments])
     if parsed.prepare:

@@ -1,8 +1,8 @@
 """The nodes' logs, as logdump prints them, joined into the one order that was committed.
 
-An entry is committed if a majority's dumps hold it under the same raft index and term, or a snapshot
-covers it. Each committed batch appears once, with the verdicts of a node that applied it. `first` is the
-index from which on the order is complete; the facts before it come from a snapshot.
+An entry is committed if a majority's dumps hold it under the same raft index and term, or a
+snapshot covers it. Each committed batch appears once, with the verdicts of a node that applied it.
+`first` is the index from which on the order is complete; the facts before it come from a snapshot.
 """
 
 import collections
@@ -54,8 +54,8 @@ def read_dump(path):
 
 
 class Log:
-    """batches: [(index, proposals)] in order, complete from `first` on; facts: the rows at first - 1;
-    violations: I11, where two dumps do not agree on what is committed."""
+    """batches: [(index, proposals)] in order, complete from `first` on; facts: the rows at first -
+    1; violations: I11, where two dumps do not agree on what is committed."""
 
     def __init__(self, dumps, nodes_count=None):
         self.dumps = [d for d in dumps if d.end is not None]
@@ -75,8 +75,12 @@ class Log:
         best = {}
         for dump in self.dumps:
             for raft_index, entry in dump.entries.items():
-                if entry["type"] == "command" and raft_index <= self.commit and \
-                        entry.get("index", 0) >= self.first and entry.get("replayed"):
+                if (
+                    entry["type"] == "command"
+                    and raft_index <= self.commit
+                    and entry.get("index", 0) >= self.first
+                    and entry.get("replayed")
+                ):
                     best.setdefault(entry["index"], dump.proposals.get(raft_index, []))
         self.batches = sorted(best.items())
 
@@ -91,12 +95,22 @@ class Log:
             for raft_index, entry in dump.entries.items():
                 if raft_index > self.commit:
                     continue
-                what = (entry["raft_term"], entry["type"], entry.get("origin"), entry.get("session"))
+                what = (
+                    entry["raft_term"],
+                    entry["type"],
+                    entry.get("origin"),
+                    entry.get("session"),
+                )
                 other = seen.setdefault(raft_index, (what, dump.name))
                 if other[0] != what and len(self.violations) < 20:
-                    self.violations.append(Violation(
-                        "I11", "C2", f"committed entry {raft_index} is {what} on {dump.name} and "
-                        f"{other[0]} on {other[1]}"))
+                    self.violations.append(
+                        Violation(
+                            "I11",
+                            "C2",
+                            f"committed entry {raft_index} is {what} on {dump.name} and "
+                            f"{other[0]} on {other[1]}",
+                        )
+                    )
 
     def records(self):
         """(index, proposal's number in order, record) of all that is covered, verdicts included."""

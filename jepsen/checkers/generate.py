@@ -1,9 +1,10 @@
 """Histories of a simulated server, correct or with one bug that fires once, from a seed.
 
-members: an owner commits under the generation that it knows and reads back, a rival joins and so begins
-generations, a zombie commits under the one before, others read. simple: commits without a generation,
-deletions of offsets and of the group. Each request takes effect at one moment between its begin and its
-end; one of unknown outcome perhaps later, perhaps never. At most WIDTH requests are open at once.
+members: an owner commits under the generation that it knows and reads back, a rival joins and so
+begins generations, a zombie commits under the one before, others read. simple: commits without a
+generation, deletions of offsets and of the group. Each request takes effect at one moment between
+its begin and its end; one of unknown outcome perhaps later, perhaps never. At most WIDTH requests
+are open at once.
 """
 
 import random
@@ -85,31 +86,59 @@ def _events(marks):
 
 
 def _join_asked(member):
-    return {"group": GROUP, "member": member, "instance": None, "topics": ["t"], "session_ms": 10000,
-            "rebalance_ms": 10000}
+    return {
+        "group": GROUP,
+        "member": member,
+        "instance": None,
+        "topics": ["t"],
+        "session_ms": 10000,
+        "rebalance_ms": 10000,
+    }
 
 
 def _join_answer(member, generation):
-    return {"gen": generation, "protocol": "range", "leader": member, "member": member, "members": []}
+    return {
+        "gen": generation,
+        "protocol": "range",
+        "leader": member,
+        "member": member,
+        "members": [],
+    }
 
 
 def _fetch(server, call, ret, process, bugs):
     value = server.value
-    if "stale" in bugs and len(server.before) > 2 and server.before[-2] != value and \
-            server.fires("stale"):
+    if (
+        "stale" in bugs
+        and len(server.before) > 2
+        and server.before[-2] != value
+        and server.fires("stale")
+    ):
         value = server.before[-2]
     if "forgotten" in bugs and value is not None and server.fires("forgotten"):
         value = None
     offset, op = value or (-1, None)
     if "invented" in bugs and value is not None and server.fires("invented"):
         offset += 1
-    return _marks(call, ret, process, "fetch", {"group": GROUP, "parts": [["t", 0]]}, "ok",
-                  {"parts": [["t", 0, offset, -1, op, 0]]})
+    return _marks(
+        call,
+        ret,
+        process,
+        "fetch",
+        {"group": GROUP, "parts": [["t", 0]]},
+        "ok",
+        {"parts": [["t", 0, offset, -1, op, 0]]},
+    )
 
 
 def _commit_asked(number, generation, member):
-    return {"group": GROUP, "gen": generation, "member": member, "instance": None,
-            "parts": [["t", 0, number, -1, f"op-{number}"]]}
+    return {
+        "group": GROUP,
+        "gen": generation,
+        "member": member,
+        "instance": None,
+        "parts": [["t", 0, number, -1, f"op-{number}"]],
+    }
 
 
 def _act_member(server, chance, process, call, moment, ret, number):
@@ -123,8 +152,15 @@ def _act_member(server, chance, process, call, moment, ret, number):
             server.changes.append((moment, server.generation))
             if len(server.before) > 3 and server.fires("rollback"):
                 server.value = server.before[-2]
-            return _marks(call, ret, "P1", "join", _join_asked("rival"), "ok",
-                          _join_answer("rival", server.generation))
+            return _marks(
+                call,
+                ret,
+                "P1",
+                "join",
+                _join_asked("rival"),
+                "ok",
+                _join_answer("rival", server.generation),
+            )
         return _zombie(server, call, moment, ret, number)
     return _fetch(server, call, ret, f"P{process}", MEMBERS_BUGS)
 

@@ -1,8 +1,9 @@
 """I4 fencing and I5 generations, and when each generation can have lived.
 
 A generation is *seen* when an ok that presupposes it has arrived. From the first sight of a greater
-one on, it is over: what is asked under it afterwards must be refused, and what was accepted under it
-was accepted before. Groups that are deleted begin anew, so nothing is concluded across a deletion.
+one on, it is over: what is asked under it afterwards must be refused, and what was accepted under
+it was accepted before. Groups that are deleted begin anew, so nothing is concluded across a
+deletion.
 
 Heartbeats and SyncGroups are answered from what a node knows: that a leader which is about to hear
 that it was deposed says ok to an old one is harmless, and no violation.
@@ -24,8 +25,8 @@ class Life:
         self.can_vanish = can_vanish
         self.deletions = [op for op in ops["delete_group"] if op.kind != "fail"]
         self.instances = {}  # member id -> instance
-        self.sights = []     # (ret, gen, op index, op)
-        self.births = {}     # gen -> earliest moment it can have begun
+        self.sights = []  # (ret, gen, op index, op)
+        self.births = {}  # gen -> earliest moment it can have begun
         self._read_joins(ops["join"])
         for f in ("sync", "heartbeat", "commit"):
             for op in ops[f]:
@@ -73,7 +74,8 @@ class Life:
         return NEVER if self.is_mortal else self.births.get(gen, NEVER)
 
     def name(self, member):
-        """A static member keeps its place in the generation under a new id: its instance is its name."""
+        """A static member keeps its place in the generation under a new id: its instance is its
+        name."""
         return self.instances.get(member, member)
 
     def can_be_reborn(self, begin, end):
@@ -124,15 +126,25 @@ class Generations:
             if seen and seen[0] > gen and not life.can_be_reborn(seen[3].call, op.ret):
                 other = seen[3]
                 yield Violation(
-                    "I4", "C4", f"{group}: a commit of generation {gen} was accepted; it was sent at "
+                    "I4",
+                    "C4",
+                    f"{group}: a commit of generation {gen} was accepted; it was sent at "
                     f"{self._at(op.call)}, when generation {seen[0]} had been seen at "
-                    f"{self._at(other.ret)} ({other.f})", other.events() + op.events(), other.ret,
-                    op.ret)
+                    f"{self._at(other.ret)} ({other.f})",
+                    other.events() + op.events(),
+                    other.ret,
+                    op.ret,
+                )
             elif op.ret < life.birth(gen):
                 yield Violation(
-                    "I4", "C4", f"{group}: a commit of generation {gen} was accepted at "
+                    "I4",
+                    "C4",
+                    f"{group}: a commit of generation {gen} was accepted at "
                     f"{self._at(op.ret)}, before anybody had sent the join that began it",
-                    op.events(), op.call, op.ret)
+                    op.events(),
+                    op.call,
+                    op.ret,
+                )
 
     def _instances(self, group, life, ops):
         """Who was replaced under its instance id is fenced for ever."""
@@ -151,12 +163,22 @@ class Generations:
                         replaced.setdefault(member, op)
         for op in ops["commit"]:
             by = replaced.get(op.value.get("member"))
-            if op.kind == "ok" and by is not None and by.ret < op.call and \
-                    not life.can_be_reborn(by.call, op.ret):
+            if (
+                op.kind == "ok"
+                and by is not None
+                and by.ret < op.call
+                and not life.can_be_reborn(by.call, op.ret)
+            ):
                 yield Violation(
-                    "I4", "C4", f"{group}: a commit of member {op.value['member']} was accepted after "
+                    "I4",
+                    "C4",
+                    f"{group}: a commit of member {op.value['member']} was accepted after "
                     f"{by.answer['member']} had taken its place as {by.value['instance']} at "
-                    f"{self._at(by.ret)}", by.events() + op.events(), by.ret, op.ret)
+                    f"{self._at(by.ret)}",
+                    by.events() + op.events(),
+                    by.ret,
+                    op.ret,
+                )
 
     def _left(self, group, life, ops):
         """Who has left does not commit."""
@@ -173,9 +195,14 @@ class Generations:
             leave = gone.get(op.value.get("member"))
             if op.kind == "ok" and op.value["gen"] >= 0 and leave and leave.ret < op.call:
                 yield Violation(
-                    "I4", "C4", f"{group}: a commit of member {op.value['member']} was accepted after "
-                    f"it had left at {self._at(leave.ret)}", leave.events() + op.events(), leave.ret,
-                    op.ret)
+                    "I4",
+                    "C4",
+                    f"{group}: a commit of member {op.value['member']} was accepted after "
+                    f"it had left at {self._at(leave.ret)}",
+                    leave.events() + op.events(),
+                    leave.ret,
+                    op.ret,
+                )
 
     def _simple(self, group, life, ops):
         """A commit without a generation is for groups without members."""
@@ -192,14 +219,28 @@ class Generations:
                     signs[op.answer.get("member") or op.value.get("member")].append(op)
         for op in simple:
             for member, those in signs.items():
-                before = max((o for o in those if o.ret < op.call), key=lambda o: o.ret, default=None)
-                after = min((o for o in those if o.call > op.ret and o.f != "join"),
-                            key=lambda o: o.call, default=None)
-                if before and after and not any(before.call <= t <= after.ret for t in leaves[member]):
+                before = max(
+                    (o for o in those if o.ret < op.call), key=lambda o: o.ret, default=None
+                )
+                after = min(
+                    (o for o in those if o.call > op.ret and o.f != "join"),
+                    key=lambda o: o.call,
+                    default=None,
+                )
+                if (
+                    before
+                    and after
+                    and not any(before.call <= t <= after.ret for t in leaves[member])
+                ):
                     yield Violation(
-                        "I4", "C4", f"{group}: a commit without a generation was accepted while "
-                        f"{member} was a member", before.events() + op.events() + after.events(),
-                        before.ret, op.ret)
+                        "I4",
+                        "C4",
+                        f"{group}: a commit without a generation was accepted while "
+                        f"{member} was a member",
+                        before.events() + op.events() + after.events(),
+                        before.ret,
+                        op.ret,
+                    )
                     break
 
     # ---- I5 ----
@@ -212,9 +253,15 @@ class Generations:
             if best and best[0] > op.answer["gen"] and not life.can_be_reborn(best[2].call, op.ret):
                 other = best[2]
                 yield Violation(
-                    "I5", "C4", f"{group}: a join sent at {self._at(op.call)} was told generation "
+                    "I5",
+                    "C4",
+                    f"{group}: a join sent at {self._at(op.call)} was told generation "
                     f"{op.answer['gen']}, when generation {best[0]} had been told at "
-                    f"{self._at(other.ret)}", other.events() + op.events(), other.ret, op.ret)
+                    f"{self._at(other.ret)}",
+                    other.events() + op.events(),
+                    other.ret,
+                    op.ret,
+                )
 
     def _contents(self, group, life, ops):
         first = {}
@@ -229,10 +276,15 @@ class Generations:
                 if before != what and not life.can_be_reborn(other.call, op.ret):
                     gen, aspect = key[0], key[1]
                     yield Violation(
-                        "I5", "C4", f"{group} generation {gen}: {aspect} was {_plain(before)} at "
+                        "I5",
+                        "C4",
+                        f"{group} generation {gen}: {aspect} was {_plain(before)} at "
                         f"{self._at(other.ret)} on {other.node} and {_plain(what)} at "
-                        f"{self._at(op.ret)} on {op.node}", other.events() + op.events(), other.ret,
-                        op.ret)
+                        f"{self._at(op.ret)} on {op.node}",
+                        other.events() + op.events(),
+                        other.ret,
+                        op.ret,
+                    )
         yield from self._strangers(group, life, ops, first)
 
     def _facts(self, life, op):
@@ -252,13 +304,21 @@ class Generations:
             if op.kind != "ok":
                 continue
             members, leader = first.get((op.answer["gen"], "the member set"), (None, None))
-            if members is None or life.name(op.answer["member"]) in members or \
-                    life.can_be_reborn(min(op.call, leader.call), max(op.ret, leader.ret)):
+            if (
+                members is None
+                or life.name(op.answer["member"]) in members
+                or life.can_be_reborn(min(op.call, leader.call), max(op.ret, leader.ret))
+            ):
                 continue
             yield Violation(
-                "I5", "C4", f"{group} generation {op.answer['gen']}: {op.answer['member']} was told "
+                "I5",
+                "C4",
+                f"{group} generation {op.answer['gen']}: {op.answer['member']} was told "
                 f"that it belongs to it, the leader's list is {_plain(members)}",
-                leader.events() + op.events(), op.call, op.ret)
+                leader.events() + op.events(),
+                op.call,
+                op.ret,
+            )
 
 
 def flat(assignment):
@@ -268,6 +328,9 @@ def flat(assignment):
 
 def _plain(what):
     if isinstance(what, frozenset):
-        return "{" + ", ".join(sorted(f"{w[0]}/{w[1]}" if isinstance(w, tuple) else str(w)
-                                      for w in what)) + "}"
+        return (
+            "{"
+            + ", ".join(sorted(f"{w[0]}/{w[1]}" if isinstance(w, tuple) else str(w) for w in what))
+            + "}"
+        )
     return str(what)

@@ -1,12 +1,12 @@
 """C2: the history against the log. The strongest check: order and outcomes are known.
 
-Positions are (index, proposal). Each acknowledged commit stands in the log exactly once, accepted, each
-refused one is nowhere accepted, positions rise in real time, each accepted commit was made under the
-generation that its group had there by a member that it had, and each fetch equals the state at one
-position between its begin and its end.
+Positions are (index, proposal). Each acknowledged commit stands in the log exactly once, accepted,
+each refused one is nowhere accepted, positions rise in real time, each accepted commit was made
+under the generation that its group had there by a member that it had, and each fetch equals the
+state at one position between its begin and its end.
 
-Where the log does not reach back to the first entry, what came before is taken from the snapshot and
-operations that lie before it are not judged (`coverage`).
+Where the log does not reach back to the first entry, what came before is taken from the snapshot
+and operations that lie before it are not judged (`coverage`).
 """
 
 import bisect
@@ -72,8 +72,9 @@ class Replay:
         if fact["row"] == "offsets":
             for offset in body["offsets"]:
                 key = (group, body.get("topic_name"), offset["partition"])
-                self.timelines[key].put(position, identity(offset["offset"], offset["metadata"]),
-                                        offset.get("version"))
+                self.timelines[key].put(
+                    position, identity(offset["offset"], offset["metadata"]), offset.get("version")
+                )
         elif fact["row"] == "group":
             self.generations[body["name"]] = (body["generation"], None)
 
@@ -119,29 +120,50 @@ class Replay:
     def _generation(self, group, body, position):
         before = self.generations.get(group, (0, None))[0]
         if body["generation"] <= (before or 0):
-            self.violations.append(Violation(
-                "I5", "C2", f"{group}: generation {body['generation']} was begun at {position[0]} after "
-                f"{before}"))
-        # Members that were staged in chunks stand in records of their own: the set is not known here.
+            self.violations.append(
+                Violation(
+                    "I5",
+                    "C2",
+                    f"{group}: generation {body['generation']} was begun at {position[0]} after "
+                    f"{before}",
+                )
+            )
+        # Members that were staged in chunks stand in records of their own: the set is not known
+        # here.
         names = {member["member_id"] for member in body["members"]} if body["members"] else None
-        if names is not None and any(m.get("is_kept") and not m["member_id"] for m in body["members"]):
+        if names is not None and any(
+            m.get("is_kept") and not m["member_id"] for m in body["members"]
+        ):
             names = None
         self.generations[group] = (body["generation"], names)
-        self.contents_of[group, body["generation"]] = (body.get("protocol_name"), body.get("leader"),
-                                                       position)
+        self.contents_of[group, body["generation"]] = (
+            body.get("protocol_name"),
+            body.get("leader"),
+            position,
+        )
 
     def _offsets(self, group, body, position):
         generation, names = self.generations.get(group, (None, None))
         member = body.get("member_name")
         if body["member"] and generation is not None:
             if body["generation"] != generation:
-                self.violations.append(Violation(
-                    "I4", "C2", f"{group}: a commit of generation {body['generation']} was accepted at "
-                    f"{position[0]}, where the generation is {generation}"))
+                self.violations.append(
+                    Violation(
+                        "I4",
+                        "C2",
+                        f"{group}: a commit of generation {body['generation']} was accepted at "
+                        f"{position[0]}, where the generation is {generation}",
+                    )
+                )
             elif names is not None and member is not None and member not in names:
-                self.violations.append(Violation(
-                    "I4", "C2", f"{group}: a commit of {member} was accepted at {position[0]}, where the "
-                    f"members are {', '.join(sorted(names))}"))
+                self.violations.append(
+                    Violation(
+                        "I4",
+                        "C2",
+                        f"{group}: a commit of {member} was accepted at {position[0]}, where the "
+                        f"members are {', '.join(sorted(names))}",
+                    )
+                )
         for offset in body["offsets"]:
             key = (group, body.get("topic_name"), offset["partition"])
             value = identity(offset["offset"], offset["metadata"])
@@ -155,8 +177,13 @@ class LogCheck:
         self.history, self.log = history, log
         self.replay = Replay(log)
         self.positions = {}  # id(op) -> position
-        self.coverage = {"first": log.first, "last": self.replay.last[0], "commits": 0, "fetches": 0,
-                         "resolved": 0}
+        self.coverage = {
+            "first": log.first,
+            "last": self.replay.last[0],
+            "commits": 0,
+            "fetches": 0,
+            "resolved": 0,
+        }
 
     def _at(self, time):
         return seconds(time, self.history.begin)
@@ -176,8 +203,11 @@ class LogCheck:
         """From when on every operation's record lies in what is covered: 0 if the log is whole."""
         if self.log.first == 1:
             return -FOREVER
-        ends = [op.ret for op in self.history.by_f["commit"] if op.kind == "ok" and
-                any(self.replay.commits.get(key) for key in self._keys(op))]
+        ends = [
+            op.ret
+            for op in self.history.by_f["commit"]
+            if op.kind == "ok" and any(self.replay.commits.get(key) for key in self._keys(op))
+        ]
         return min(ends, default=FOREVER)
 
     def _keys(self, op):
@@ -199,13 +229,23 @@ class LogCheck:
                     story, invariant = "was acknowledged, but is not in the log", "I2"
                 elif len(places) > 1 and value == self._metadata(op, key):
                     story, invariant = f"stands in the log {len(places)} times", "I1"
-                elif (op.kind == "fail" or error in WITHOUT_EFFECT) and places and \
-                        value == self._metadata(op, key):
+                elif (
+                    (op.kind == "fail" or error in WITHOUT_EFFECT)
+                    and places
+                    and value == self._metadata(op, key)
+                ):
                     story = f"was refused with {op.error or error}, but accepted at {places[0][0]}"
                     invariant = "I3"
                 if story:
-                    yield Violation(invariant, "C2", f"{key[0]} {key[1]}/{key[2]}: the commit of {value} "
-                                    f"by process {op.process} {story}", op.events(), op.call, op.ended)
+                    yield Violation(
+                        invariant,
+                        "C2",
+                        f"{key[0]} {key[1]}/{key[2]}: the commit of {value} "
+                        f"by process {op.process} {story}",
+                        op.events(),
+                        op.call,
+                        op.ended,
+                    )
 
     @staticmethod
     def _metadata(op, key):
@@ -219,22 +259,32 @@ class LogCheck:
             best = self.before.before(op.call)
             if best and best[0] > self.positions[id(op)]:
                 other = by_index[best[1]]
-                yield Violation("I1", "C2", f"a commit sent at {self._at(op.call)} stands in the log before "
-                                f"one that was acknowledged at {self._at(other.ret)}",
-                                other.events() + op.events(), other.call, op.ended)
+                yield Violation(
+                    "I1",
+                    "C2",
+                    f"a commit sent at {self._at(op.call)} stands in the log before "
+                    f"one that was acknowledged at {self._at(other.ret)}",
+                    other.events() + op.events(),
+                    other.call,
+                    op.ended,
+                )
 
     def _fetches(self):
         """Each at the earliest position that fits; later ones not before it."""
-        starts = sorted((op.call, self.positions[id(op)]) for op in self.history.by_f["commit"]
-                        if id(op) in self.positions)
+        starts = sorted(
+            (op.call, self.positions[id(op)])
+            for op in self.history.by_f["commit"]
+            if id(op) in self.positions
+        )
         times = [time for time, _ in starts]
         bounds, least = [END] * (len(starts) + 1), END
         for n in range(len(starts) - 1, -1, -1):
             least = min(least, starts[n][1])
             bounds[n] = least
         finished = []  # (ret, highest position so far), by ret
-        ordered = sorted((op for op in self.history.by_f["fetch"] if op.kind == "ok"),
-                         key=lambda op: op.ret)
+        ordered = sorted(
+            (op for op in self.history.by_f["fetch"] if op.kind == "ok"), key=lambda op: op.ret
+        )
         for op in ordered:
             if op.call <= self.covered_from:
                 continue
@@ -257,8 +307,9 @@ class LogCheck:
         for topic, partition, offset, _, metadata, error in op.answer.get("parts") or []:
             listed.add((op.group, topic, partition))
             if error == 0:
-                yield (op.group, topic, partition), \
+                yield (op.group, topic, partition), (
                     NONE if offset < 0 else identity(offset, metadata)
+                )
         if op.value.get("parts") is None:
             for key in self.replay.timelines:
                 if key[0] == op.group and key not in listed:
@@ -282,19 +333,31 @@ class LogCheck:
 
     def _misfit(self, op, lo, hi):
         reads = dict(self._reads(op))
-        story = "; ".join(
-            f"{key[1]}/{key[2]} was read as {value}, the log has "
-            f"{', '.join(self._values(key, lo, hi))}" for key, value in reads.items()
-            if value not in self._values(key, lo, hi)) or "no single position has all of what was read"
-        return Violation("I1", "C2", f"{op.group}: a fetch on {op.node} from {self._at(op.call)} to "
-                         f"{self._at(op.ret)}, between positions {lo[0]} and "
-                         f"{'the end' if hi == END else hi[0]}: {story}", op.events(), op.call, op.ret)
+        story = (
+            "; ".join(
+                f"{key[1]}/{key[2]} was read as {value}, the log has "
+                f"{', '.join(self._values(key, lo, hi))}"
+                for key, value in reads.items()
+                if value not in self._values(key, lo, hi)
+            )
+            or "no single position has all of what was read"
+        )
+        return Violation(
+            "I1",
+            "C2",
+            f"{op.group}: a fetch on {op.node} from {self._at(op.call)} to "
+            f"{self._at(op.ret)}, between positions {lo[0]} and "
+            f"{'the end' if hi == END else hi[0]}: {story}",
+            op.events(),
+            op.call,
+            op.ret,
+        )
 
     def _values(self, key, lo, hi):
         timeline = self.replay.timelines[key]
         begin = max(0, bisect.bisect_right(timeline.positions, lo) - 1)
         end = bisect.bisect_left(timeline.positions, hi)
-        return timeline.values[begin:max(end, begin + 1)][:8]
+        return timeline.values[begin : max(end, begin + 1)][:8]
 
     def _joins(self):
         """What a join was told is a generation in the log."""
@@ -305,9 +368,22 @@ class LogCheck:
             fact = self.replay.contents_of.get(key)
             if fact is None:
                 if self.log.first == 1:
-                    yield Violation("I5", "C2", f"{op.group}: a join was told generation {key[1]}, which is "
-                                    f"not in the log", op.events(), op.call, op.ret)
+                    yield Violation(
+                        "I5",
+                        "C2",
+                        f"{op.group}: a join was told generation {key[1]}, which is "
+                        f"not in the log",
+                        op.events(),
+                        op.call,
+                        op.ret,
+                    )
             elif fact[0] != op.answer["protocol"]:
-                yield Violation("I5", "C2", f"{op.group} generation {key[1]}: a join was told protocol "
-                                f"{op.answer['protocol']}, the log says {fact[0]}", op.events(), op.call,
-                                op.ret)
+                yield Violation(
+                    "I5",
+                    "C2",
+                    f"{op.group} generation {key[1]}: a join was told protocol "
+                    f"{op.answer['protocol']}, the log says {fact[0]}",
+                    op.events(),
+                    op.call,
+                    op.ret,
+                )

@@ -1,6 +1,6 @@
 """Breaks a valid history in one place, in ways that a broken server would show. Each mutation takes
-(events, chance) and returns new events, or None where it finds no place; NEUTRAL ones must not change
-the verdict: they only take knowledge away.
+(events, chance) and returns new events, or None where it finds no place; NEUTRAL ones must not
+change the verdict: they only take knowledge away.
 """
 
 import copy
@@ -20,8 +20,9 @@ class View:
                 self.pairs[n] = open_.pop(event["process"])
 
     def completions(self, f, outcome="ok"):
-        return [n for n in self.pairs
-                if self.events[n]["f"] == f and self.events[n]["type"] == outcome]
+        return [
+            n for n in self.pairs if self.events[n]["f"] == f and self.events[n]["type"] == outcome
+        ]
 
     def asked(self, n):
         return self.events[self.pairs[n]]["value"]
@@ -43,13 +44,17 @@ def _edit(events, n, change):
 
 def _reads(view):
     """[(event, place in its parts, group)] of what was read and is not none."""
-    return [(n, k, view.asked(n)["group"]) for n in view.completions("fetch")
-            for k, part in enumerate(view.events[n]["value"].get("parts") or [])
-            if part[5] == 0 and part[2] >= 0]
+    return [
+        (n, k, view.asked(n)["group"])
+        for n in view.completions("fetch")
+        for k, part in enumerate(view.events[n]["value"].get("parts") or [])
+        if part[5] == 0 and part[2] >= 0
+    ]
 
 
 def _commits(view):
-    """{(group, topic, partition): [(invoke time, end, part)]}, accepted ones in order of their end."""
+    """{(group, topic, partition): [(invoke time, end, part)]}, accepted ones in order of their
+    end."""
     found = {}
     for n in view.completions("commit"):
         asked = view.asked(n)
@@ -57,7 +62,8 @@ def _commits(view):
         for part in asked["parts"]:
             if errors.get((part[0], part[1]), 0) == 0:
                 found.setdefault((asked["group"], part[0], part[1]), []).append(
-                    (view.began(n), view.events[n]["time"], part))
+                    (view.began(n), view.events[n]["time"], part)
+                )
     return {key: sorted(those, key=lambda c: c[1]) for key, those in found.items()}
 
 
@@ -78,6 +84,7 @@ def stale_read(events, chance):
 
     def change(event):
         event["value"]["parts"][k][2:5] = [old[2], old[3], old[4]]
+
     return _edit(events, n, change)
 
 
@@ -85,15 +92,21 @@ def none_read(events, chance):
     """A fetch finds nothing where something was."""
     view = View(events)
     commits = _commits(view)
-    places = [(n, k) for n, k, group in _reads(view)
-              if any(c[1] < view.began(n) for c in commits.get(
-                  (group, *events[n]["value"]["parts"][k][:2]), []))]
+    places = [
+        (n, k)
+        for n, k, group in _reads(view)
+        if any(
+            c[1] < view.began(n)
+            for c in commits.get((group, *events[n]["value"]["parts"][k][:2]), [])
+        )
+    ]
     place = _pick(chance, places)
     if place is None:
         return None
 
     def change(event):
         event["value"]["parts"][place[1]][2:5] = [-1, -1, None]
+
     return _edit(events, place[0], change)
 
 
@@ -105,6 +118,7 @@ def other_offset(events, chance):
 
     def change(event):
         event["value"]["parts"][place[1]][2] += 1
+
     return _edit(events, place[0], change)
 
 
@@ -112,14 +126,18 @@ def refused_but_read(events, chance):
     """A commit whose value was read had been refused."""
     view = View(events)
     read = {part[4] for n, k, _ in _reads(view) for part in [events[n]["value"]["parts"][k]]}
-    places = [n for n in view.completions("commit")
-              if any(part[4] in read for part in view.asked(n)["parts"])]
+    places = [
+        n
+        for n in view.completions("commit")
+        if any(part[4] in read for part in view.asked(n)["parts"])
+    ]
     n = _pick(chance, places)
     if n is None:
         return None
 
     def change(event):
         event.update(type="fail", error=22, value={})
+
     return _edit(events, n, change)
 
 
@@ -130,14 +148,19 @@ def older_generation(events, chance):
     for n in view.completions("join"):
         key = (view.asked(n)["group"], events[n]["value"]["gen"])
         seen[key] = min(seen.get(key, events[n]["time"]), events[n]["time"])
-    places = [n for n in view.completions("commit") if view.asked(n)["gen"] > 1 and
-              seen.get((view.asked(n)["group"], view.asked(n)["gen"]), view.began(n)) < view.began(n)]
+    places = [
+        n
+        for n in view.completions("commit")
+        if view.asked(n)["gen"] > 1
+        and seen.get((view.asked(n)["group"], view.asked(n)["gen"]), view.began(n)) < view.began(n)
+    ]
     n = _pick(chance, places)
     if n is None:
         return None
 
     def change(event):
         event["value"]["gen"] -= 1
+
     return _edit(events, view.pairs[n], change)
 
 
@@ -145,9 +168,14 @@ def generation_falls(events, chance):
     """A join is told a generation below one that was told before it was sent."""
     view = View(events)
     joins = view.completions("join")
-    places = [n for n in joins for m in joins
-              if view.asked(n)["group"] == view.asked(m)["group"] and
-              events[m]["time"] < view.began(n) and events[m]["value"]["gen"] > 1]
+    places = [
+        n
+        for n in joins
+        for m in joins
+        if view.asked(n)["group"] == view.asked(m)["group"]
+        and events[m]["time"] < view.began(n)
+        and events[m]["value"]["gen"] > 1
+    ]
     n = _pick(chance, places)
     if n is None:
         return None
@@ -155,22 +183,30 @@ def generation_falls(events, chance):
     def change(event):
         event["value"]["gen"] = 1
         event["value"]["members"] = []
+
     return _edit(events, n, change)
 
 
 def other_assignment(events, chance):
     """A member gets a partition that its leader did not send it."""
     view = View(events)
-    sent = {(view.asked(n)["group"], view.asked(n)["gen"]) for n in view.completions("sync")
-            if view.asked(n)["assignments"]}
-    places = [n for n in view.completions("sync")
-              if (view.asked(n)["group"], view.asked(n)["gen"]) in sent]
+    sent = {
+        (view.asked(n)["group"], view.asked(n)["gen"])
+        for n in view.completions("sync")
+        if view.asked(n)["assignments"]
+    }
+    places = [
+        n
+        for n in view.completions("sync")
+        if (view.asked(n)["group"], view.asked(n)["gen"]) in sent
+    ]
     n = _pick(chance, places)
     if n is None:
         return None
 
     def change(event):
         event["value"]["assignment"] = [*event["value"]["assignment"], ["other", [0]]]
+
     return _edit(events, n, change)
 
 
@@ -181,8 +217,11 @@ def evicted(events, chance):
     for n in sorted(view.completions("heartbeat")):
         asked = view.asked(n)
         key = (asked["group"], asked["member"])
-        if key in last and view.began(n) > events[last[key]]["time"] and \
-                events[n]["time"] - view.began(last[key]) < 1_500_000_000:
+        if (
+            key in last
+            and view.began(n) > events[last[key]]["time"]
+            and events[n]["time"] - view.began(last[key]) < 1_500_000_000
+        ):
             places.append(n)
         last[key] = n
     n = _pick(chance, places)
@@ -191,6 +230,7 @@ def evicted(events, chance):
 
     def change(event):
         event.update(type="fail", error=25, value={})
+
     return _edit(events, n, change)
 
 
@@ -201,6 +241,7 @@ def unknown_error(events, chance):
 
     def change(event):
         event.update(type="info", error=999, value={})
+
     return None if n is None else _edit(events, n, change)
 
 
@@ -211,8 +252,10 @@ def lost_answer(events, chance):
     if n is None:
         return None
     process = events[n]["process"]
-    edited = [event if m <= n or event["process"] != process else {**event, "process": f"{process}+"}
-              for m, event in enumerate(events)]
+    edited = [
+        event if m <= n or event["process"] != process else {**event, "process": f"{process}+"}
+        for m, event in enumerate(events)
+    ]
     return _edit(edited, n, lambda event: event.update(type="info", error="timeout", value={}))
 
 
@@ -224,8 +267,17 @@ def unseen_read(events, chance):
     return _edit(events, n, lambda event: event.update(type="fail", error=16, value={}))
 
 
-BREAKING = (stale_read, none_read, other_offset, refused_but_read, older_generation, generation_falls,
-            other_assignment, evicted, unknown_error)
+BREAKING = (
+    stale_read,
+    none_read,
+    other_offset,
+    refused_but_read,
+    older_generation,
+    generation_falls,
+    other_assignment,
+    evicted,
+    unknown_error,
+)
 NEUTRAL = (lost_answer, unseen_read)
 
 

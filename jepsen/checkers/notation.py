@@ -2,36 +2,38 @@
 violation of the file's invariant) and says why, then lines of operations, several in a line
 separated by " | ". Times are milliseconds.
 
-    WHO CALL-RET WHAT [words] [?|!ERROR]    an operation of process WHO; ? its outcome is unknown (ending
-                                            at RET), !22 it was refused with 22, ...: no completion
-    WHO TIME WHAT [words]                   a single event
+    WHO CALL-RET WHAT [words] [OUTCOME]   an operation of process WHO; RET "...": it has no end
+    WHO TIME WHAT [words]                 a single event
 
-A process that goes on after an unknown outcome gets a new name by itself.
+OUTCOME: nothing: ok; ? unknown (a timeout; ?7, ?closed: by that); !22 refused with 22. A process
+that goes on after an unknown outcome gets a new name by itself.
 
-commit a            to group g, topic t/0, with op id a; the offset is 10 times the letter's place in
-                    the alphabet (a1 is 1 beyond a). Words: `1:b` another partition, `a=77` another
-                    offset, `0:a!3` a partition's own error, @2 the generation (default 1, @-1 none),
-                    by=m2 (default m1), inst=i, in=h another group
-fetch a             t/0 has a's offset and metadata; `-` none, `1:b`, `0:-`, `a=77` with that offset, `all`
-                    asks for all and lists what is written
+commit a            to group g, topic t/0, with op id a; the offset is 10 times the letter's place
+                    in the alphabet (a1 is 1 beyond a). Words: `1:b` another partition, `a=77`
+                    another offset, `0:a!3` a partition's own error, @2 the generation (default 1,
+                    @-1 none), by=m2 (default m1), inst=i, in=h another group
+fetch a             t/0 has a's offset and metadata; `-` none, `1:b`, `0:-`, `a=77` with that
+                    offset, `all` asks for all and lists what is written
 delete 0 1          delete_offsets of these partitions; drop: delete_group
-join m1 @1          words: leader=m1 (default itself), members=m1,m2/i (default m1 for the leader, none for
-                    others; /i an instance), inst= session=10000 rebalance=20000 proto=range topics=t in=;
-                    new: the member id was empty in the request
+join m1 @1          words: leader=m1 (default itself), members=m1,m2/i (default m1 for the leader,
+                    none for others; /i an instance), inst= session=10000 rebalance=20000
+                    proto=range topics=t in=; new: the member id was empty in the request
 sync m1 @1          words: send=m1:0,1/m2:2 (the leader's), got=0,1
 beat m1 @1, leave m1
 describe Stable m1:0,1 m2:2
-assigned 0,1 gen=1 by=m1, revoked 0,1, lost 0,1; processed 0=30; life pause m1
+assigned 0,1        words: gen=1 by=m1; as well: revoked 0,1, lost 0,1, processed 0=30,
+                    life pause m1
 nemesis kill n1     with CALL-RET: begin and end; words: leader=n1 majority=no refuse explains=TEXT
 observed leader n1  words: term=2 index=5 hash=ff status=1 signal=6 rss_kb= fds=
 phase heal
 option key=value    (no WHO, no time) an option of the run, JSON
-entry 3 commit a @1 by=m1   batch 3 of all nodes' logs: what stands in it: commit (as above; !22: it was
-                    refused there), generation 2 m1,m2, delete 0, expire 0=3 (what batch 3 wrote), drop,
-                    read (a marker); `entry n2 3 ...` on n2
-                    alone; several records of one batch are several lines
+entry 3 commit a @1 by=m1
+                    batch 3 of all nodes' logs; what stands in it: commit (as above; !22: it was
+                    refused there), generation 2 m1,m2, delete 0, expire 0=3 (what batch 3 wrote),
+                    drop, read (a marker). `entry n2 3 ...`: on n2 alone. Several records of one
+                    batch are several lines
 log n1 TEXT         (the rest of the line) a line of a node's log
-raw JSON            an event as it is, index and time filled in (time=MS in the JSON is kept)
+raw JSON            an event as it is, the index filled in
 """
 
 import json
@@ -72,8 +74,11 @@ class Case:
 
     def dumps(self):
         """Of three nodes; [] if nothing is said about their logs."""
-        return [Dump(node, _dump_lines(node, self.entries)) for node in ("n1", "n2", "n3")] \
-            if self.entries else []
+        return (
+            [Dump(node, _dump_lines(node, self.entries)) for node in ("n1", "n2", "n3")]
+            if self.entries
+            else []
+        )
 
 
 def read(path):
@@ -129,7 +134,9 @@ def _parse(line):
         return _nemesis(begin, end, words, n)
     if what in SINGLE:
         kind = "info" if what in ("observed", "phase") else "ok"
-        return [(begin, 1, n, {"process": who, "type": kind, "f": what, "value": _single(what, words)})]
+        return [
+            (begin, 1, n, {"process": who, "type": kind, "f": what, "value": _single(what, words)})
+        ]
     f, asked, answered = OPERATIONS[what](words)
     base = {"process": who, "node": words.named.get("node", "n1"), "client": "witness"}
     marks = [(begin, 0, n, {**base, "type": "invoke", "f": f, "value": asked})]
@@ -160,8 +167,11 @@ class Words:
                 self.unknown, self.error = True, _number(word[1:])
             elif word.startswith("!"):
                 self.error = _number(word[1:])
-            elif re.match(r"(by|inst|in|leader|members|session|rebalance|proto|topics|send|got|node|"
-                          r"majority|explains|term|index|hash|status|signal|rss_kb|fds|id|gen)=", word):
+            elif re.match(
+                r"(by|inst|in|leader|members|session|rebalance|proto|topics|send|got|node|"
+                r"majority|explains|term|index|hash|status|signal|rss_kb|fds|id|gen)=",
+                word,
+            ):
                 name, _, value = word.partition("=")
                 self.named[name] = value
             else:
@@ -172,9 +182,12 @@ class Words:
         return self.named.get("in", "g")
 
     def request(self, member=None):
-        return {"group": self.group, "gen": self.gen,
-                "member": member or self.named.get("by", "" if self.gen < 0 else "m1"),
-                "instance": self.named.get("inst")}
+        return {
+            "group": self.group,
+            "gen": self.gen,
+            "member": member or self.named.get("by", "" if self.gen < 0 else "m1"),
+            "instance": self.named.get("inst"),
+        }
 
 
 def _number(text):
@@ -197,7 +210,10 @@ def _part(word):
 
 def _commit(words):
     parts = [_part(word) for word in words.plain]
-    asked = {**words.request(), "parts": [["t", p, offset, -1, name] for p, name, offset, _ in parts]}
+    asked = {
+        **words.request(),
+        "parts": [["t", p, offset, -1, name] for p, name, offset, _ in parts],
+    }
     return "commit", asked, {"parts": [["t", p, error] for p, _, _, error in parts]}
 
 
@@ -205,14 +221,20 @@ def _fetch(words):
     is_all = "all" in words.plain
     parts = [_part(word) for word in words.plain if word != "all"]
     asked = None if is_all else [["t", p] for p, _, _, _ in parts]
-    return "fetch", {"group": words.group, "parts": asked}, \
-        {"parts": [["t", p, offset, -1, name, error] for p, name, offset, error in parts]}
+    return (
+        "fetch",
+        {"group": words.group, "parts": asked},
+        {"parts": [["t", p, offset, -1, name, error] for p, name, offset, error in parts]},
+    )
 
 
 def _delete(words):
     parts = [["t", int(word)] for word in words.plain]
-    return "delete_offsets", {"group": words.group, "parts": parts}, \
-        {"parts": [[*part, 0] for part in parts]}
+    return (
+        "delete_offsets",
+        {"group": words.group, "parts": parts},
+        {"parts": [[*part, 0] for part in parts]},
+    )
 
 
 def _drop(words):
@@ -222,14 +244,24 @@ def _drop(words):
 def _join(words):
     member, named = words.plain[0], words.named
     leader = named.get("leader", member)
-    members = [pair for pair in named.get("members", member if leader == member else "").split(",") if pair]
-    asked = {"group": words.group, "member": "" if "new" in words.plain else member,
-             "instance": named.get("inst"), "topics": named.get("topics", "t").split(","),
-             "session_ms": int(named.get("session", 10000)),
-             "rebalance_ms": int(named.get("rebalance", 20000))}
-    answered = {"gen": words.gen, "protocol": named.get("proto", "range"), "leader": leader,
-                "member": member,
-                "members": [[m.partition("/")[0], m.partition("/")[2] or None] for m in members]}
+    members = [
+        pair for pair in named.get("members", member if leader == member else "").split(",") if pair
+    ]
+    asked = {
+        "group": words.group,
+        "member": "" if "new" in words.plain else member,
+        "instance": named.get("inst"),
+        "topics": named.get("topics", "t").split(","),
+        "session_ms": int(named.get("session", 10000)),
+        "rebalance_ms": int(named.get("rebalance", 20000)),
+    }
+    answered = {
+        "gen": words.gen,
+        "protocol": named.get("proto", "range"),
+        "leader": leader,
+        "member": member,
+        "members": [[m.partition("/")[0], m.partition("/")[2] or None] for m in members],
+    }
     return "join", asked, answered
 
 
@@ -252,24 +284,52 @@ def _beat(words):
 
 
 def _leave(words):
-    return "leave", {"group": words.group, "member": words.plain[0],
-                     "instance": words.named.get("inst")}, {}
+    return (
+        "leave",
+        {"group": words.group, "member": words.plain[0], "instance": words.named.get("inst")},
+        {},
+    )
 
 
 def _describe(words):
     members = [word.partition(":") for word in words.plain[1:]]
-    return "describe", {"group": words.group}, {
-        "state": words.plain[0], "protocol": "range",
-        "members": [[name, None, _partitions(partitions)] for name, _, partitions in members]}
+    return (
+        "describe",
+        {"group": words.group},
+        {
+            "state": words.plain[0],
+            "protocol": "range",
+            "members": [[name, None, _partitions(partitions)] for name, _, partitions in members],
+        },
+    )
 
 
-ANSWERED = ("commit", "fetch", "delete_offsets", "delete_group", "join", "sync", "heartbeat", "leave",
-            "describe")
-OPERATIONS = {"commit": _commit, "fetch": _fetch, "delete": _delete, "drop": _drop, "join": _join,
-              "sync": _sync, "beat": _beat, "leave": _leave, "describe": _describe}
+ANSWERED = (
+    "commit",
+    "fetch",
+    "delete_offsets",
+    "delete_group",
+    "join",
+    "sync",
+    "heartbeat",
+    "leave",
+    "describe",
+)
+OPERATIONS = {
+    "commit": _commit,
+    "fetch": _fetch,
+    "delete": _delete,
+    "drop": _drop,
+    "join": _join,
+    "sync": _sync,
+    "beat": _beat,
+    "leave": _leave,
+    "describe": _describe,
+}
 
 
 # ---- Single events ----
+
 
 def _single(what, words):
     if what == "life":
@@ -283,15 +343,27 @@ def _single(what, words):
         return value
     if what == "processed":
         partition, _, offset = words.plain[0].partition("=")
-        return {"group": words.group, "topic": "t", "partition": int(partition), "offset": int(offset)}
+        return {
+            "group": words.group,
+            "topic": "t",
+            "partition": int(partition),
+            "offset": int(offset),
+        }
     gen = words.named.get("gen")
-    return {"group": words.group, "member": words.named.get("by"), "gen": int(gen) if gen else None,
-            "parts": _partitions(words.plain[0])}
+    return {
+        "group": words.group,
+        "member": words.named.get("by"),
+        "gen": int(gen) if gen else None,
+        "parts": _partitions(words.plain[0]),
+    }
 
 
 def _nemesis(begin, end, words, n):
-    value = {"fault": words.plain[0], "targets": [w for w in words.plain[1:] if w != "refuse"],
-             "leader": words.named.get("leader")}
+    value = {
+        "fault": words.plain[0],
+        "targets": [w for w in words.plain[1:] if w != "refuse"],
+        "leader": words.named.get("leader"),
+    }
     if "majority" in words.named:
         value["majority"] = words.named["majority"] == "yes"
     if "refuse" in words.plain:
@@ -307,6 +379,7 @@ def _nemesis(begin, end, words, n):
 
 # ---- Logs ----
 
+
 def _dump_lines(node, entries):
     """What logdump says of a node, as far as the checkers look at it."""
     own = {index for where, index, _ in entries if where == node}
@@ -316,11 +389,21 @@ def _dump_lines(node, entries):
             continue
         if index != last:
             term = 1 if where is None else 2
-            lines.append({"kind": "entry", "raft_index": index, "raft_term": term, "type": "command",
-                          "replayed": True, "index": index, "hash": f"{index:016x}"})
+            lines.append(
+                {
+                    "kind": "entry",
+                    "raft_index": index,
+                    "raft_term": term,
+                    "type": "command",
+                    "replayed": True,
+                    "index": index,
+                    "hash": f"{index:016x}",
+                }
+            )
             last = index
-        lines.append({"kind": "proposal", "raft_index": index, "index": index,
-                      "records": _records(words)})
+        lines.append(
+            {"kind": "proposal", "raft_index": index, "index": index, "records": _records(words)}
+        )
     return lines + [{"kind": "end", "raft_index": last, "index": last, "hash": f"{last:016x}"}]
 
 
@@ -333,22 +416,37 @@ def _records(words):
     if what == "commit":
         member = words.named.get("by", None if words.gen < 0 else "m1")
         parts = [_part(word) for word in words.plain]
-        body.update(member=7 if member else 0, member_name=member, generation=words.gen, topic=9,
-                    topic_name="t", offsets=[
-                        {"partition": p, "offset": offset, "leader_epoch": -1, "metadata": name}
-                        for p, name, offset, _ in parts])
+        body.update(
+            member=7 if member else 0,
+            member_name=member,
+            generation=words.gen,
+            topic=9,
+            topic_name="t",
+            offsets=[
+                {"partition": p, "offset": offset, "leader_epoch": -1, "metadata": name}
+                for p, name, offset, _ in parts
+            ],
+        )
         return [{"record": "offsets", "body": body, "verdict": verdict}]
     if what == "generation":
         members = words.plain[1].split(",")
-        body.update(generation=int(words.plain[0]), protocol_name=words.named.get("proto", "range"),
-                    leader=members[0], members=[{"member_id": m, "is_kept": False} for m in members])
+        body.update(
+            generation=int(words.plain[0]),
+            protocol_name=words.named.get("proto", "range"),
+            leader=members[0],
+            members=[{"member_id": m, "is_kept": False} for m in members],
+        )
         return [{"record": "generation", "body": body, "verdict": verdict}]
     if what == "delete":
         body.update(topic_name="t", partitions=[int(word) for word in words.plain])
         return [{"record": "offsets_deleted", "body": body, "verdict": verdict}]
     if what == "expire":
         rows = [word.split("=") for word in words.plain]
-        body.update(offsets=[{"topic": 9, "topic_name": "t", "partition": int(p), "version": int(version)}
-                             for p, version in rows])
+        body.update(
+            offsets=[
+                {"topic": 9, "topic_name": "t", "partition": int(p), "version": int(version)}
+                for p, version in rows
+            ]
+        )
         return [{"record": "offsets_expired", "body": body, "verdict": verdict}]
     return [{"record": "group_deleted", "body": body, "verdict": verdict}]

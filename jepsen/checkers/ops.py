@@ -12,8 +12,8 @@ from verdict import MS, S, Violation, seconds  # noqa: E402,F401
 
 FOREVER = 1 << 62
 
-# What a server may answer to what the workloads ask, beside the definite refusals: everything else is
-# a surprise, and a run with a surprise has failed until somebody has understood it.
+# What a server may answer to what the workloads ask, beside the definite refusals: everything else
+# is a surprise, and a run with a surprise has failed until somebody has understood it.
 INDEFINITE = frozenset({-1, 5, 6, 7, 14, 15, 16, 27})
 # "exception": a real client's library gave up and does not say with what.
 ENDINGS = frozenset({"timeout", "closed", "refused", "exception"})
@@ -22,16 +22,31 @@ ABUSE = frozenset({17, 35, 42, 44, 86, 100})
 EXPECTED = form.DEFINITE | INDEFINITE | ENDINGS | ABUSE
 WITHOUT_EFFECT = form.DEFINITE | ABUSE | {"refused"}
 CHANGING = frozenset({"commit", "delete_offsets", "delete_group"})
-SINGLE = frozenset({"assigned", "revoked", "lost", "processed", "life", "nemesis", "observed",
-                    "phase"})
+SINGLE = frozenset(
+    {"assigned", "revoked", "lost", "processed", "life", "nemesis", "observed", "phase"}
+)
 
 
 class Op:
-    """One operation. [kind]: ok, fail, info, open (no completion in the history). [call], [ret]: what
-    happened lies between; ret is FOREVER for info and open. [ended]: when the client stopped waiting."""
+    """One operation. [kind]: ok, fail, info, open (no completion in the history). [call], [ret]:
+    what happened lies between; ret is FOREVER for info and open. [ended]: when the client stopped
+    waiting."""
 
-    __slots__ = ("index", "end_index", "call", "ret", "ended", "process", "f", "kind", "value", "answer",
-                 "error", "node", "client")
+    __slots__ = (
+        "index",
+        "end_index",
+        "call",
+        "ret",
+        "ended",
+        "process",
+        "f",
+        "kind",
+        "value",
+        "answer",
+        "error",
+        "node",
+        "client",
+    )
 
     def __init__(self, event):
         self.index = self.end_index = event["index"]
@@ -95,13 +110,21 @@ class History:
 
     def _problem(self, event, text):
         if len(self.problems) < 100:
-            self.problems.append(Violation("FORMAT", "C0", f"event {event.get('index')}: {text}",
-                                           [event.get("index")], event.get("time", 0),
-                                           event.get("time", 0)))
+            self.problems.append(
+                Violation(
+                    "FORMAT",
+                    "C0",
+                    f"event {event.get('index')}: {text}",
+                    [event.get("index")],
+                    event.get("time", 0),
+                    event.get("time", 0),
+                )
+            )
 
     def _take(self, event):
-        missing = [key for key in ("index", "time", "process", "type", "f", "value")
-                   if key not in event]
+        missing = [
+            key for key in ("index", "time", "process", "type", "f", "value") if key not in event
+        ]
         if missing:
             self._problem(event, f"has no {', '.join(missing)}")
             return
@@ -127,8 +150,13 @@ class History:
         wanted = "info" if event["f"] in ("nemesis", "observed", "phase") else "ok"
         if event["type"] not in (wanted, "info"):
             self._problem(event, f"{event['f']} is of type {wanted}")
-        {"nemesis": self.nemeses, "observed": self.observed, "phase": self.phases,
-         "life": self.life, "processed": self.processed}.get(event["f"], self.callbacks).append(event)
+        {
+            "nemesis": self.nemeses,
+            "observed": self.observed,
+            "phase": self.phases,
+            "life": self.life,
+            "processed": self.processed,
+        }.get(event["f"], self.callbacks).append(event)
 
     def _invoke(self, event):
         process = event["process"]
@@ -240,8 +268,8 @@ class Fault:
 
 
 class Sweep:
-    """The maximum of what has been added with a time below the one asked for, O(log n) each once all
-    is added: real-time order."""
+    """The maximum of what has been added with a time below the one asked for, O(log n) each once
+    all is added: real-time order."""
 
     def __init__(self, pairs):
         ordered = sorted(pairs, key=lambda pair: pair[0])

@@ -36,7 +36,9 @@ class Ownership:
     def _assignments(self, group, life, ops):
         sent, got, topics, leaders, sets = self._collect(life, ops)
         for gen, received in got.items():
-            yield from self._compare(group, gen, sent.get(gen, []), received, leaders.get(gen), life)
+            yield from self._compare(
+                group, gen, sent.get(gen, []), received, leaders.get(gen), life
+            )
             yield from self._disjoint(group, gen, received)
         for gen, members in sets.items():
             received = got.get(gen, [])
@@ -65,24 +67,39 @@ class Ownership:
         by_leader = [op for op in sent if leader is None or life.name(op.value["member"]) == leader]
         if not by_leader:
             if sent and any(flat(op.answer["assignment"]) for _, op in received):
-                yield Violation("I6", "C4", f"{group} generation {gen}: assignments were handed out, "
-                                f"but the leader {leader} sent none", sent[0].events(), sent[0].call,
-                                sent[0].ended)
+                yield Violation(
+                    "I6",
+                    "C4",
+                    f"{group} generation {gen}: assignments were handed out, "
+                    f"but the leader {leader} sent none",
+                    sent[0].events(),
+                    sent[0].call,
+                    sent[0].ended,
+                )
             return
         complaints = []
         for op in by_leader:
-            wanted = {life.name(member): flat(parts)
-                      for member, parts in op.value["assignments"].items()}
-            wrong = [(member, got) for member, got in received
-                     if flat(got.answer["assignment"]) != wanted.get(member, frozenset())]
+            wanted = {
+                life.name(member): flat(parts) for member, parts in op.value["assignments"].items()
+            }
+            wrong = [
+                (member, got)
+                for member, got in received
+                if flat(got.answer["assignment"]) != wanted.get(member, frozenset())
+            ]
             if not wrong:
                 return
             complaints.append((op, wrong[0], wanted))
         op, (member, got), wanted = complaints[0]
         yield Violation(
-            "I6", "C4", f"{group} generation {gen}: {member} got {_plain(got.answer['assignment'])} at "
+            "I6",
+            "C4",
+            f"{group} generation {gen}: {member} got {_plain(got.answer['assignment'])} at "
             f"{self._at(got.ret)}, the leader sent it {_plain_flat(wanted.get(member, ()))}",
-            op.events() + got.events(), op.call, got.ret)
+            op.events() + got.events(),
+            op.call,
+            got.ret,
+        )
 
     def _disjoint(self, group, gen, received):
         owner = {}
@@ -91,22 +108,37 @@ class Ownership:
                 holder, other = owner.setdefault(partition, (member, op))
                 if holder != member:
                     yield Violation(
-                        "I6", "C4", f"{group} generation {gen}: {partition[0]}/{partition[1]} was given to "
+                        "I6",
+                        "C4",
+                        f"{group} generation {gen}: {partition[0]}/{partition[1]} was given to "
                         f"{other.value['member']} and to {op.value['member']}",
-                        other.events() + op.events(), min(op.call, other.call), max(op.ret, other.ret))
+                        other.events() + op.events(),
+                        min(op.call, other.call),
+                        max(op.ret, other.ret),
+                    )
                     return
 
     def _covering(self, group, gen, received, members, topics):
         counts = self.history.options.get("topics") or {}
-        wanted = {(topic, p) for member in members for topic in topics.get(member, [])
-                  for p in range(counts.get(topic, 0))}
+        wanted = {
+            (topic, p)
+            for member in members
+            for topic in topics.get(member, [])
+            for p in range(counts.get(topic, 0))
+        }
         given = set().union(*(flat(op.answer["assignment"]) for _, op in received))
         missing = sorted(wanted - given)
         if missing:
             last = max((op for _, op in received), key=lambda op: op.ret)
-            yield Violation("I6", "C4", f"{group} generation {gen}: nobody was given "
-                            f"{', '.join(f'{t}/{p}' for t, p in missing[:5])}", last.events(), last.call,
-                            last.ret)
+            yield Violation(
+                "I6",
+                "C4",
+                f"{group} generation {gen}: nobody was given "
+                f"{', '.join(f'{t}/{p}' for t, p in missing[:5])}",
+                last.events(),
+                last.call,
+                last.ret,
+            )
 
     # ---- Callbacks of real clients ----
 
@@ -115,18 +147,26 @@ class Ownership:
         for key, those in spans.items():
             those.sort(key=lambda span: span.begin)
             for n, later in enumerate(those):
-                for earlier in those[max(0, n - 20):n]:
-                    if earlier.process == later.process or earlier.end <= later.begin + SLACK or \
-                            later.end <= later.begin + SLACK:
+                for earlier in those[max(0, n - 20) : n]:
+                    if (
+                        earlier.process == later.process
+                        or earlier.end <= later.begin + SLACK
+                        or later.end <= later.begin + SLACK
+                    ):
                         continue
                     story = self._unexcused(earlier, later)
                     if story:
                         group, topic, partition = key
                         yield Violation(
-                            "I6", "C4", f"{group}: {topic}/{partition} was assigned to {later.process} at "
+                            "I6",
+                            "C4",
+                            f"{group}: {topic}/{partition} was assigned to {later.process} at "
                             f"{self._at(later.begin)} while {earlier.process} owned it since "
-                            f"{self._at(earlier.begin)}{story}", [earlier.event, later.event],
-                            earlier.begin, later.begin)
+                            f"{self._at(earlier.begin)}{story}",
+                            [earlier.event, later.event],
+                            earlier.begin,
+                            later.begin,
+                        )
 
     def _spans(self):
         """{(group, topic, partition): [when a process owned it by its own word]}"""
@@ -158,13 +198,19 @@ class Ownership:
         if earlier.gen is not None and earlier.gen == later.gen:
             return f", both in generation {later.gen}"
         patience = int(self.history.options.get("zombie_ms", 60_000) * MS)
-        if any(fault.begin <= later.begin and fault.end >= earlier.begin and
-               fault.end >= later.begin - patience for fault in self.history.faults):
+        if any(
+            fault.begin <= later.begin
+            and fault.end >= earlier.begin
+            and fault.end >= later.begin - patience
+            for fault in self.history.faults
+        ):
             return None
         for event in self.history.life:
-            if event["value"]["what"] in ("pause", "resume") and \
-                    event["process"] in (earlier.process, later.process) and \
-                    later.begin - patience <= event["time"] <= later.begin:
+            if (
+                event["value"]["what"] in ("pause", "resume")
+                and event["process"] in (earlier.process, later.process)
+                and later.begin - patience <= event["time"] <= later.begin
+            ):
                 return None
         return ", and nothing had stopped or cut off either"
 
@@ -184,9 +230,14 @@ class Ownership:
                     done = reached.get((what.group, topic, partition), -1)
                     if offset > done:
                         yield Violation(
-                            "I6", "C4", f"{what.group}: process {what.process} commits {offset} on "
+                            "I6",
+                            "C4",
+                            f"{what.group}: process {what.process} commits {offset} on "
                             f"{topic}/{partition}, but only {done} has been processed",
-                            what.events(), what.call, what.ended)
+                            what.events(),
+                            what.call,
+                            what.ended,
+                        )
 
 
 class Span:

@@ -1,6 +1,7 @@
 """C3: runs ../porcupine, the independent third, on a history file.
 
-The program is built once, where there is a network (`check --prepare`), and again when its source changes.
+The program is built once, where there is a network (`check --prepare`), and again when its source
+changes.
 """
 
 import json
@@ -41,7 +42,8 @@ def _run(command, **more):
 
 
 def run(paths, retention_ms=None, timeout_s=TIMEOUT_S):
-    """One dict per history: {"file", "registers", "operations", "illegal": [...], "unknown": [...]}."""
+    """One dict per history: {"file", "registers", "operations", "illegal": [...], "unknown":
+    [...]}."""
     arguments = [str(build()), f"-timeout={timeout_s}s"]
     if retention_ms is not None:
         arguments.append(f"-retention={retention_ms}ms")

@@ -1,8 +1,8 @@
 """The registers of a history: what was written to and read from each (group, topic, partition).
 
-Values are unique, since each commit's metadata is an op id; so it is known which commit each read saw.
-A commit without metadata is told by its offset. Where two commits carry one value, or a register is
-deleted, `is_ambiguous` is set and the search (search.py) judges instead of the zones.
+Values are unique, since each commit's metadata is an op id; so it is known which commit each read
+saw. A commit without metadata is told by its offset. Where two commits carry one value, or a
+register is deleted, `is_ambiguous` is set and the search (search.py) judges instead of the zones.
 """
 
 import collections
@@ -14,8 +14,8 @@ NONE = "none"  # the value of a register without an offset
 
 
 class Access:
-    """One operation's part on one register. [lo], [hi]: it took effect between them; for writes of a
-    member they are clipped to the life of its generation."""
+    """One operation's part on one register. [lo], [hi]: it took effect between them; for writes of
+    a member they are clipped to the life of its generation."""
 
     __slots__ = ("op", "lo", "hi", "value", "is_write", "is_sure")
 
@@ -87,8 +87,9 @@ class Registers:
         return self.registers[key]
 
     def _commit(self, op):
-        errors = {(topic, partition): error
-                  for topic, partition, error in op.answer.get("parts") or []}
+        errors = {
+            (topic, partition): error for topic, partition, error in op.answer.get("parts") or []
+        }
         lo, hi = self.generations.clip(op)
         for topic, partition, offset, epoch, metadata in op.value["parts"]:
             register = self._register((op.group, topic, partition))
@@ -108,13 +109,15 @@ class Registers:
                 register.writes[value] = access
 
     def _delete_offsets(self, op):
-        errors = {(topic, partition): error
-                  for topic, partition, error in op.answer.get("parts") or []}
+        errors = {
+            (topic, partition): error for topic, partition, error in op.answer.get("parts") or []
+        }
         for topic, partition in op.value["parts"]:
             error = errors.get((topic, partition), 0 if op.kind == "ok" else op.error)
             if op.kind != "fail" and error not in WITHOUT_EFFECT:
                 self._register((op.group, topic, partition)).deletes.append(
-                    Access(op, NONE, True, op.kind == "ok" and error == 0))
+                    Access(op, NONE, True, op.kind == "ok" and error == 0)
+                )
 
     def _delete_group(self, op, keys):
         if op.kind != "fail":
@@ -149,15 +152,22 @@ class Registers:
                 why = codes[0] if refused.error is None and codes else refused.error
                 story, events = f"that commit was refused with {why}", refused.events()
         elif self._contents[key, value] != (offset, _epoch(epoch)):
-            story = "it was committed with (offset, leader epoch) " \
-                f"{self._contents[key, value]}"
+            story = "it was committed with (offset, leader epoch) " f"{self._contents[key, value]}"
             events = register.writes[value].op.events()
         if story is None:
             register.reads.append(Access(op, value, False, True))
         else:
-            self.violations.append(Violation(
-                "I3", "C1", f"{register}: a fetch on {op.node} returned offset {offset}, leader epoch "
-                f"{epoch}, metadata {metadata!r}, but {story}", events + op.events(), op.call, op.ret))
+            self.violations.append(
+                Violation(
+                    "I3",
+                    "C1",
+                    f"{register}: a fetch on {op.node} returned offset {offset}, leader epoch "
+                    f"{epoch}, metadata {metadata!r}, but {story}",
+                    events + op.events(),
+                    op.call,
+                    op.ret,
+                )
+            )
 
 
 def describe(access):

@@ -41,6 +41,12 @@ def _last_moment(register, read):
 
 def _violation(register, read, known, origin):
     return Violation(
-        "I2", "C1", f"{register}: {describe(read)} at {seconds(read.lo, origin)} returned {read.value}, "
-        f"although {known.value} was in effect by {seconds(known.hi, origin)} ({describe(known)}) and was "
-        f"committed later than that", known.op.events() + read.op.events(), known.op.call, read.hi)
+        "I2",
+        "C1",
+        f"{register}: {describe(read)} at {seconds(read.lo, origin)} returned {read.value}, "
+        f"although {known.value} was in effect by {seconds(known.hi, origin)} ({describe(known)}) "
+        f"and was committed later than that",
+        known.op.events() + read.op.events(),
+        known.op.call,
+        read.hi,
+    )

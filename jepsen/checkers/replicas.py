@@ -14,10 +14,15 @@ def check(history, dumps=(), logs=None):
     for index, digest, source, event in _hashes(history, dumps, logs or {}):
         first = seen.setdefault(index, (digest, source))
         if first[0] != digest:
-            yield Violation("I11", "C5", f"at index {index} the state's hash is {first[0]} on {first[1]} "
-                            f"and {digest} on {source}", [] if event is None else [event["index"]],
-                            0 if event is None else event["time"],
-                            0 if event is None else event["time"])
+            yield Violation(
+                "I11",
+                "C5",
+                f"at index {index} the state's hash is {first[0]} on {first[1]} "
+                f"and {digest} on {source}",
+                [] if event is None else [event["index"]],
+                0 if event is None else event["time"],
+                0 if event is None else event["time"],
+            )
 
 
 def _hashes(history, dumps, logs):

@@ -1,13 +1,13 @@
 """C1 for registers whose values are not unique: deleted ones, and those that may expire. Exact, by
 search: the states in which the register can be, moved on from event to event.
 
-A configuration is (value, how many deletions of unknown outcome have taken effect, which of the open
-operations have). When an operation ends, only configurations survive in which it has. Reads take effect
-as soon as they can: they change nothing. Deletions of unknown outcome are all alike once they have been
-asked for, never end, and matter only where none is read: there one is used, if there is one left, and
-of two configurations that differ in this alone the one that has used fewer can do all the other can.
-The number of configurations is bounded by how many writes are open at once; beyond STATES_MAX the
-answer is "not decided", which fails a run.
+A configuration is (value, how many deletions of unknown outcome have taken effect, which of the
+open operations have). When an operation ends, only configurations survive in which it has. Reads
+take effect as soon as they can: they change nothing. Deletions of unknown outcome are all alike
+once they have been asked for, never end, and matter only where none is read: there one is used, if
+there is one left, and of two configurations that differ in this alone the one that has used fewer
+can do all the other can. The number of configurations is bounded by how many writes are open at
+once; beyond STATES_MAX the answer is "not decided", which fails a run.
 """
 
 from ops import FOREVER
@@ -22,11 +22,13 @@ class Undecided(Exception):
 
 
 def check_register(register, retention=None, origin=0):
-    """The first violation of I1, or None. [retention], ns: how long after its commit an offset may be
-    forgotten; None: never."""
+    """The first violation of I1, or None. [retention], ns: how long after its commit an offset may
+    be forgotten; None: never."""
     accesses = _relevant(register)
-    events = sorted([(a.lo, 0, i) for i, a in enumerate(accesses)] +
-                    [(a.hi, 1, i) for i, a in enumerate(accesses) if a.hi < FOREVER])
+    events = sorted(
+        [(a.lo, 0, i) for i, a in enumerate(accesses)]
+        + [(a.hi, 1, i) for i, a in enumerate(accesses) if a.hi < FOREVER]
+    )
     search = _Search(accesses, retention)
     try:
         for time, is_end, i in events:
@@ -40,8 +42,8 @@ def check_register(register, retention=None, origin=0):
 
 
 def _relevant(register):
-    """All accesses but writes of unknown outcome that nobody read. One whose value was read, and that
-    only it has written, took effect before that read's end."""
+    """All accesses but writes of unknown outcome that nobody read. One whose value was read, and
+    that only it has written, took effect before that read's end."""
     read_by = {}
     for access in register.reads:
         read_by[access.value] = min(read_by.get(access.value, FOREVER), access.hi)
@@ -79,7 +81,8 @@ class _Search:
         if not access.is_write:
             self.configurations = {
                 (value, used, done | {i} if value == access.value else done)
-                for value, used, done in self.configurations}
+                for value, used, done in self.configurations
+            }
 
     def end(self, i, time):
         """False: in no configuration can operation [i] have taken effect by now."""
@@ -122,14 +125,23 @@ class _Search:
         return not self.accesses[k].is_write and self.accesses[k].value == NONE
 
     def _settle(self, value, used, done):
-        reads = {k for k in self.open if not self.accesses[k].is_write and
-                 self.accesses[k].value == value}
+        reads = {
+            k
+            for k in self.open
+            if not self.accesses[k].is_write and self.accesses[k].value == value
+        }
         return value, used, done | reads
 
 
 def _violation(register, access, values, origin):
     could = ", ".join(sorted(values))
     return Violation(
-        "I1", "C1", f"{register}: {describe(access)}, {seconds(access.op.call, origin)} to "
+        "I1",
+        "C1",
+        f"{register}: {describe(access)}, {seconds(access.op.call, origin)} to "
         f"{seconds(access.op.ended, origin)}, fits nowhere: before it the value can only have been "
-        f"{could}", access.op.events(), access.op.call, min(access.op.ended, access.hi))
+        f"{could}",
+        access.op.events(),
+        access.op.call,
+        min(access.op.ended, access.hi),
+    )

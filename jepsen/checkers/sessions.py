@@ -1,13 +1,13 @@
 """I7 nobody who beats is evicted; I8 who does not is.
 
-Only members whose heartbeats are in the history are judged. A member is *heard* when an answer to it
-proves that its request arrived: ok, and for a heartbeat 27. It is *removed* when it is told 25, or is
-missing in a generation, though it neither left nor was replaced under its instance id.
+Only members whose heartbeats are in the history are judged. A member is *heard* when an answer to
+it proves that its request arrived: ok, and for a heartbeat 27. It is *removed* when it is told 25,
+or is missing in a generation, though it neither left nor was replaced under its instance id.
 
 I7: the removal must lie at the end of a silence of at least one session under one leader: since the
 last request that was heard, or since the last takeover before it, for each takeover starts all
-sessions anew. What may also have happened (a rebalance that took longer than allowed, a group deleted)
-excuses.
+sessions anew. What may also have happened (a rebalance that took longer than allowed, a group
+deleted) excuses.
 """
 
 import bisect
@@ -17,7 +17,7 @@ from ops import FOREVER
 from verdict import MS, S, Violation, seconds
 
 REAL_EVICTION = 7 * S  # election bound 5 s, and 2 s
-CLOCK = 5 * MS         # a timer may fire that early: it counts in whole ms of the loop's clock
+CLOCK = 5 * MS  # a timer may fire that early: it counts in whole ms of the loop's clock
 
 
 class Member:
@@ -34,7 +34,11 @@ def members_of(ops):
     found = {}
     for f in ("join", "sync", "heartbeat", "commit", "leave"):
         for op in ops[f]:
-            name = op.answer.get("member") if f == "join" and op.kind == "ok" else op.value.get("member")
+            name = (
+                op.answer.get("member")
+                if f == "join" and op.kind == "ok"
+                else op.value.get("member")
+            )
             if not name:
                 continue
             member = found.setdefault(name, Member(name))
@@ -91,8 +95,9 @@ class Sessions:
                 continue
             told = None
             for op in sorted(member.refusals, key=lambda op: op.ret):
-                if told is not None and not any(told.ret < j.call < op.call and j.kind == "ok"
-                                                for j in member.joins):
+                if told is not None and not any(
+                    told.ret < j.call < op.call and j.kind == "ok" for j in member.joins
+                ):
                     continue  # the same removal
                 told = op
                 heard = self._last_heard(member, op)
@@ -115,7 +120,7 @@ class Sessions:
         begin = heard
         if near < len(self.takeovers) and self.takeovers[near] <= heard:
             begin = self.takeovers[near] - self.lag
-        for takeover in self.takeovers[bisect.bisect_right(self.takeovers, heard):]:
+        for takeover in self.takeovers[bisect.bisect_right(self.takeovers, heard) :]:
             if takeover >= removed:
                 break
             if takeover - begin >= session - CLOCK:
@@ -131,29 +136,39 @@ class Sessions:
         if life.can_be_reborn(since, removed):
             return True
         if member.instance and any(
-                j.value.get("instance") == member.instance and j.call <= removed and j.ret >= since and
-                j.kind != "fail" and (j.answer.get("member") or j.value.get("member")) != member.name
-                for j in ops["join"]):
+            j.value.get("instance") == member.instance
+            and j.call <= removed
+            and j.ret >= since
+            and j.kind != "fail"
+            and (j.answer.get("member") or j.value.get("member")) != member.name
+            for j in ops["join"]
+        ):
             return True
         return self._missed_round(ops, member, since, removed)
 
     def _missed_round(self, ops, member, since, removed):
-        """Who does not join or sync again within the rebalance timeout is removed though it beats. The
-        round cannot have begun before the last heartbeat that was answered 0."""
+        """Who does not join or sync again within the rebalance timeout is removed though it beats.
+        The round cannot have begun before the last heartbeat that was answered 0."""
         if member.rebalance is None:
             return True
-        calm = max((b.call for b in member.beats if b.kind == "ok" and b.ret < removed),
-                   default=since)
+        calm = max(
+            (b.call for b in member.beats if b.kind == "ok" and b.ret < removed), default=since
+        )
         calm = max([calm] + [j.call for j in member.joins if j.kind == "ok" and j.ret < removed])
         return removed - calm >= member.rebalance * MS
 
     def _early(self, group, member, heard, op, removed, how):
         takeover = [t for t in self.takeovers if heard.call < t < removed]
+        story = f", a node took over at {self._at(takeover[-1])}" if takeover else ""
         return Violation(
-            "I7", "C4", f"{group}: {member.name} {how} at {self._at(removed)}; it was heard with a "
-            f"{heard.f} sent at {self._at(heard.call)}"
-            f"{', a node took over at ' + self._at(takeover[-1]) if takeover else ''}; its session is "
-            f"{member.session} ms", heard.events() + op.events(), heard.call, removed)
+            "I7",
+            "C4",
+            f"{group}: {member.name} {how} at {self._at(removed)}; it was heard with a "
+            f"{heard.f} sent at {self._at(heard.call)}{story}; its session is {member.session} ms",
+            heard.events() + op.events(),
+            heard.call,
+            removed,
+        )
 
     def _missing(self, group, life, ops, members):
         """A generation without a member that was in the one before and beat all the time."""
@@ -167,17 +182,29 @@ class Sessions:
         for before, after in zip(gens, gens[1:]):
             op = lists[after][1]
             for member in members.values():
-                if life.name(member.name) not in lists[before][0] - lists[after][0] or \
-                        not member.beats or member.session is None:
+                if (
+                    life.name(member.name) not in lists[before][0] - lists[after][0]
+                    or not member.beats
+                    or member.session is None
+                ):
                     continue
                 heard = [h for h in member.heard if h.ret < op.call]
                 heard = heard or [h for h in member.heard if h.ret < op.ret]
-                if any(r.ret < op.ret for r in member.refusals) or not heard or \
-                        self._is_excused(life, ops, member, heard[-1], op.ret):
+                if (
+                    any(r.ret < op.ret for r in member.refusals)
+                    or not heard
+                    or self._is_excused(life, ops, member, heard[-1], op.ret)
+                ):
                     continue
                 if not self._was_silent(heard[-1].call, op.ret, member.session * MS):
-                    yield self._early(group, member, heard[-1], op, op.ret,
-                                      f"is missing in generation {after}, told")
+                    yield self._early(
+                        group,
+                        member,
+                        heard[-1],
+                        op,
+                        op.ret,
+                        f"is missing in generation {after}, told",
+                    )
 
     # ---- I8 ----
 
@@ -198,17 +225,22 @@ class Sessions:
                     if due < op.call and op.ret < following and member.name not in told:
                         told.add(member.name)
                         yield Violation(
-                            "I8", "C4", f"{group}: {member.name} was silent since {self._at(last)} and "
+                            "I8",
+                            "C4",
+                            f"{group}: {member.name} was silent since {self._at(last)} and "
                             f"should be gone by {self._at(due)}, but a {op.f} sent at "
-                            f"{self._at(op.call)} still says that it is a member", op.events(), last,
-                            op.ret)
+                            f"{self._at(op.call)} still says that it is a member",
+                            op.events(),
+                            last,
+                            op.ret,
+                        )
 
     def _due(self, last, session):
         """By when it must be gone: every takeover starts the session anew, and what is broken on
         purpose may take its time."""
         begin = last
         due = begin + session + REAL_EVICTION
-        for takeover in self.takeovers[bisect.bisect_right(self.takeovers, last):]:
+        for takeover in self.takeovers[bisect.bisect_right(self.takeovers, last) :]:
             if takeover > due:
                 break
             begin = takeover
@@ -234,7 +266,8 @@ class Sessions:
                     if name != op.answer["member"]:
                         found[name].append(op)
         for op in ops["heartbeat"]:
-            if op.kind == "ok" and not life.is_mortal:  # stable: a generation's members are the members
+            # The group is stable: its generation's members are the members.
+            if op.kind == "ok" and not life.is_mortal:
                 for name in sets.get(op.value["gen"], []):
                     # A static member may have been replaced within the generation.
                     if name != op.value["member"] and name not in life.instances:

@@ -89,9 +89,11 @@ class Command(InDirectory):
 
 class Total(InDirectory):
     def test_adds_up(self):
-        self.run_check("A 0-10 commit a | * 1000-2000 nemesis kill n1 majority=yes | A 1500-1510 commit b | "
-                       "A 2100-2110 commit c | * 2200 phase final | B 2300-2310 fetch c",
-                       {"floors": {"ok_per_s_calm": 0}})
+        self.run_check(
+            "A 0-10 commit a | * 1000-2000 nemesis kill n1 majority=yes | A 1500-1510 commit b | "
+            "A 2100-2110 commit c | * 2200 phase final | B 2300-2310 fetch c",
+            {"floors": {"ok_per_s_calm": 0}},
+        )
         runs = list(total.find([self.path])) * 2
         text = "\n".join(total.report(runs))
         self.assertIn("2 runs, 0.00 hours: 2 valid", text)
@@ -110,16 +112,34 @@ class Total(InDirectory):
 
 class Report(InDirectory):
     def test_it_stands_alone(self):
-        self.run_check("* 0 observed leader n1 | * 100-200 nemesis kill n1 | J 0-10 join m1 @1 | "
-                       "A 20-30 commit b | A 220-230 commit c | B 240-250 fetch b | * 300 phase final")
+        self.run_check(
+            "* 0 observed leader n1 | * 100-200 nemesis kill n1 | J 0-10 join m1 @1 | "
+            "A 20-30 commit b | A 220-230 commit c | B 240-250 fetch b | * 300 phase final"
+        )
         page = (self.path / "report.html").read_text()
-        self.assertIsNone(re.search(r"(?:src|href)=(?![\"']?#)|url\(|@import|<script|https?://", page))
-        for wanted in ("Violation: a promise was broken", "<svg", "commit of c", "kill", "election"):
+        self.assertIsNone(
+            re.search(r"(?:src|href)=(?![\"']?#)|url\(|@import|<script|https?://", page)
+        )
+        for wanted in (
+            "Violation: a promise was broken",
+            "<svg",
+            "commit of c",
+            "kill",
+            "election",
+        ):
             self.assertIn(wanted, page)
 
     def test_text_is_escaped(self):
-        events = [{"index": 0, "time": 1, "process": "nemesis", "type": "info", "f": "nemesis",
-                   "value": {"fault": "<b>", "phase": "begin", "targets": ["<i>"]}}]
+        events = [
+            {
+                "index": 0,
+                "time": 1,
+                "process": "nemesis",
+                "type": "info",
+                "f": "nemesis",
+                "value": {"fault": "<b>", "phase": "begin", "targets": ["<i>"]},
+            }
+        ]
         (self.path / "history.jsonl").write_text(json.dumps(events[0]) + "\n")
         self.judge()
         page = (self.path / "report.html").read_text()

@@ -28,9 +28,11 @@ class Edn(unittest.TestCase):
             * 60-70 nemesis kill n1""").events()
         lines = convert(events).splitlines()
         self.assertIn(':f :txn, :value [[:w ["g1" "t" 0] 1] [:w ["g1" "t" 1] 2]]', lines[0])
-        self.assertIn(':type :ok', lines[1])
+        self.assertIn(":type :ok", lines[1])
         self.assertIn(':value [[:r ["g" "t" 0] nil] [:r ["g" "t" 2] nil]]', lines[2])
-        self.assertIn(':type :info, :f :txn, :value [[:w ["g1" "t" 1] 3]], :error "timeout"', lines[5])
+        self.assertIn(
+            ':type :info, :f :txn, :value [[:w ["g1" "t" 1] 3]], :error "timeout"', lines[5]
+        )
         self.assertIn(":process :nemesis, :type :info, :f :kill", lines[6])
 
     def test_reads_name_their_writes(self):
@@ -39,7 +41,9 @@ class Edn(unittest.TestCase):
         self.assertEqual(forms[0][":value"][0][2], forms[3][":value"][0][2])
 
     def test_deleted_groups_are_left_out(self):
-        events = notation.parse("A 0-10 commit a @-1 | A 20-30 drop | B 40-50 commit b in=h").events()
+        events = notation.parse(
+            "A 0-10 commit a @-1 | A 20-30 drop | B 40-50 commit b in=h"
+        ).events()
         self.assertEqual(len(convert(events).splitlines()), 2)
 
     def test_knossos(self):

@@ -1,5 +1,5 @@
-"""On generated histories the zones agree with the search, which finds no fault with a correct server and
-most of the bugs. (agree.py does the same with Porcupine, on 1,000 histories.)"""
+"""On generated histories the zones agree with the search, which finds no fault with a correct
+server and most of the bugs. (agree.py does the same with Porcupine, on 1,000 histories.)"""
 
 import collections
 import unittest
@@ -15,9 +15,16 @@ from registers import Registers
 SEEDS = 20
 OPERATIONS = 300
 
-# The share of histories with a bug that must be found. What was lost or wrong and never read before the
-# next commit cannot be seen in a history: that is what the log is for (C2).
-RATES = {"lost": 0.3, "rollback": 0.8, "stale": 0.8, "nofence": 1.0, "refused": 0.4, "invented": 1.0}
+# The share of histories with a bug that must be found. What was lost or wrong and never read before
+# the next commit cannot be seen in a history: that is what the log is for (C2).
+RATES = {
+    "lost": 0.3,
+    "rollback": 0.8,
+    "stale": 0.8,
+    "nofence": 1.0,
+    "refused": 0.4,
+    "invented": 1.0,
+}
 
 
 def judge(events):

@@ -1,5 +1,5 @@
-"""What is broken in one place must be noticed, at the rates stated here; what only hides something must
-not change the verdict. The history is the beginning of a recorded run."""
+"""What is broken in one place must be noticed, at the rates stated here; what only hides something
+must not change the verdict. The history is the beginning of a recorded run."""
 
 import gzip
 import json
@@ -13,11 +13,18 @@ from ops import History
 RECORDED = pathlib.Path(__file__).resolve().parent / "goldens/recorded/smoke.jsonl.gz"
 EACH = 8
 
-# The least share of mutations that must flip the verdict. An older value or none in place of what was read
-# can hide among concurrent commits; a generation of one is what the first join of a group is told.
+# The least share of mutations that must flip the verdict. An older value or none in place of what
+# was read can hide among concurrent commits; a generation of one is what the first join of a group
+# is told.
 RATES = {
-    "stale_read": 1.0, "none_read": 1.0, "other_offset": 1.0, "refused_but_read": 1.0,
-    "older_generation": 1.0, "generation_falls": 1.0, "other_assignment": 1.0, "evicted": 1.0,
+    "stale_read": 1.0,
+    "none_read": 1.0,
+    "other_offset": 1.0,
+    "refused_but_read": 1.0,
+    "older_generation": 1.0,
+    "generation_falls": 1.0,
+    "other_assignment": 1.0,
+    "evicted": 1.0,
     "unknown_error": 1.0,
 }
 

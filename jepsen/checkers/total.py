@@ -1,7 +1,8 @@
 """Many runs together: total.py DIR...
 
-Each DIR is a run's (with results.json) or holds such. Prints what they did in all, and the unavailability
-by fault over all of them. Exit status 1 if any found a violation, 2 if any was invalid.
+Each DIR is a run's (with results.json) or holds such. Prints what they did in all, and the
+unavailability by fault over all of them. Exit status 1 if any found a violation, 2 if any was
+invalid.
 """
 
 import argparse
@@ -11,8 +12,17 @@ import pathlib
 import statistics
 import sys
 
-SUMMED = ("faults", "leader_changes", "rebalances_in_faults", "restarts", "snapshot_installs", "ok",
-          "acknowledged", "unknown", "fenced")
+SUMMED = (
+    "faults",
+    "leader_changes",
+    "rebalances_in_faults",
+    "restarts",
+    "snapshot_installs",
+    "ok",
+    "acknowledged",
+    "unknown",
+    "fenced",
+)
 
 
 def find(directories):
@@ -42,8 +52,9 @@ def add_up(runs):
 
 def report(runs):
     total, by_fault, verdicts = add_up(runs)
-    yield f"{len(runs)} runs, {total['seconds'] / 3600:.2f} hours: " + \
-        ", ".join(f"{n} {verdict}" for verdict, n in sorted(verdicts.items()))
+    yield f"{len(runs)} runs, {total['seconds'] / 3600:.2f} hours: " + ", ".join(
+        f"{n} {verdict}" for verdict, n in sorted(verdicts.items())
+    )
     yield ", ".join(f"{total[name]:,} {name.replace('_', ' ')}" for name in SUMMED)
     for directory, result in runs:
         for violation in result["violations"][:3]:

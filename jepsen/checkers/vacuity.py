@@ -28,7 +28,9 @@ def count(history, logs=None):
         "leader_changes": max(0, len(leaders) - 1),
         "rebalances_in_faults": _rebalances(history),
         "unknown": sum(op.is_unknown for op in commits),
-        "fenced": sum(op.kind == "fail" and bool(_codes(op) & {22, 25, 82, 110, 113}) for op in commits),
+        "fenced": sum(
+            op.kind == "fail" and bool(_codes(op) & {22, 25, 82, 110, 113}) for op in commits
+        ),
         "snapshot_installs": _installs(history, logs or {}),
         "restarts": sum(n - 1 for n in started.values()),
         "ok_per_s_calm": round(_calm_rate(history), 1),
@@ -83,10 +85,12 @@ def _installs(history, logs):
 
 
 def _calm_rate(history):
-    """Operations that ended ok per second outside of faults and of what follows them, before the last
-    phase."""
-    final = next((e["time"] for e in history.phases if e["value"].get("phase") in ("final", "end")),
-                 history.end)
+    """Operations that ended ok per second outside of faults and of what follows them, before the
+    last phase."""
+    final = next(
+        (e["time"] for e in history.phases if e["value"].get("phase") in ("final", "end")),
+        history.end,
+    )
     calm, reached = 0, history.begin
     spans = []
     for fault in sorted(history.faults, key=lambda f: f.begin):

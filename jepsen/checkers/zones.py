@@ -1,10 +1,10 @@
 """C1: is each register linearizable? Exact, O(n log n), for registers whose values are unique.
 
-Gibbons and Korach: all that touches one value is its cluster. With f the earliest end and s the latest
-begin in a cluster, f < s means that the value was there all the time from f to s (a forward zone);
-else the cluster fits into one moment anywhere in [s, f] (a backward zone). The register is
-linearizable if and only if no read ends before its write begins, no two forward zones overlap and no
-backward zone lies inside a forward one. Writes of unknown outcome that nobody read are left out:
+Gibbons and Korach: all that touches one value is its cluster. With f the earliest end and s the
+latest begin in a cluster, f < s means that the value was there all the time from f to s (a forward
+zone); else the cluster fits into one moment anywhere in [s, f] (a backward zone). The register is
+linearizable if and only if no read ends before its write begins, no two forward zones overlap and
+no backward zone lies inside a forward one. Writes of unknown outcome that nobody read are left out:
 they may never have happened.
 """
 
@@ -22,7 +22,7 @@ class Zone:
         self.value, self.write = value, write
         accesses = reads if write is None else [write, *reads]
         self.first = min(accesses, key=lambda a: a.hi)  # whose end is f
-        self.last = max(accesses, key=lambda a: a.lo)   # whose begin is s
+        self.last = max(accesses, key=lambda a: a.lo)  # whose begin is s
         self.f = self.first.hi if write is not None else -FOREVER
         self.s = self.last.lo
 
@@ -54,8 +54,12 @@ def check_register(register, origin=0):
     zones, early = find_zones(register)
     if early:
         read, write = early[0]
-        return _violation(register, [read, write], f"{describe(read)} ended at "
-                          f"{seconds(read.hi, origin)}, before its commit can have taken effect")
+        return _violation(
+            register,
+            [read, write],
+            f"{describe(read)} ended at "
+            f"{seconds(read.hi, origin)}, before its commit can have taken effect",
+        )
     forward = sorted((z for z in zones if z.is_forward), key=lambda z: z.f)
     for before, after in zip(forward, forward[1:]):
         if after.f < before.s:
@@ -72,17 +76,27 @@ def check_register(register, origin=0):
 
 def _broken(register, outer, inner, origin):
     """[outer]'s value was there before and after a moment at which [inner]'s must have been."""
-    begin = "from the beginning" if outer.value == NONE else \
-        f"at {seconds(outer.f, origin)} ({describe(outer.first)})"
-    text = f"{outer.value} was there {begin} and still at {seconds(outer.s, origin)} " \
-        f"({describe(outer.last)}), yet {inner.value} was in between ({describe(inner.first)}, " \
+    begin = (
+        "from the beginning"
+        if outer.value == NONE
+        else f"at {seconds(outer.f, origin)} ({describe(outer.first)})"
+    )
+    text = (
+        f"{outer.value} was there {begin} and still at {seconds(outer.s, origin)} "
+        f"({describe(outer.last)}), yet {inner.value} was in between ({describe(inner.first)}, "
         f"{seconds(inner.first.lo, origin)} to {seconds(inner.first.hi, origin)})"
+    )
     return _violation(register, [outer.first, inner.first, inner.last, outer.last], text)
 
 
 def _violation(register, accesses, text):
     events = sorted({index for access in accesses for index in access.op.events()})
     ends = [a.op.ended for a in accesses if a.op.ended < FOREVER]
-    return Violation("I1", "C1", f"{register}: {text}", events,
-                     min(a.op.call for a in accesses),
-                     max(ends + [a.op.call for a in accesses]))
+    return Violation(
+        "I1",
+        "C1",
+        f"{register}: {text}",
+        events,
+        min(a.op.call for a in accesses),
+        max(ends + [a.op.call for a in accesses]),
+    )

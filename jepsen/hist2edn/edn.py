@@ -1,12 +1,13 @@
 """Histories as Jepsen's EDN, so that Elle and Knossos can judge them, too.
 
-    hist2edn [--knossos] DIR|HISTORY.jsonl [OUT]    writes OUT, by default history.edn beside the history
+    hist2edn [--knossos] DIR|HISTORY.jsonl [OUT]    writes OUT, by default history.edn
     hist2edn --check FILE.edn                        is it well-formed? exit status 1 if not
 
-For Elle's rw-register each commit and each fetch is one transaction, so that strict serializability over
-several partitions can be checked: [[:w ["g1" "t" 3] 17]], where 17 is the commit's own number. With --knossos
-each partition is an operation of its own on a key of its own, for jepsen.independent: [["g1" "t" 3] 17].
-Groups whose offsets or that themselves were deleted are left out: a deletion writes no unique value.
+For Elle's rw-register each commit and each fetch is one transaction, so that strict serializability
+over several partitions can be checked: [[:w ["g1" "t" 3] 17]], where 17 is the commit's own number.
+With --knossos each partition is an operation of its own on a key of its own, for
+jepsen.independent: [["g1" "t" 3] 17]. Groups whose offsets or that themselves were deleted are left
+out: a deletion writes no unique value.
 """
 
 import argparse
@@ -33,7 +34,11 @@ def text(value):
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{text(Symbol(':' + key))} {text(v)}" for key, v in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{text(Symbol(':' + key))} {text(v)}" for key, v in value.items())
+            + "}"
+        )
     if isinstance(value, (list, tuple)):
         return "[" + " ".join(text(v) for v in value) + "]"
     return str(value)
@@ -45,23 +50,36 @@ class Converter:
     def __init__(self, events, is_knossos=False):
         self.events, self.is_knossos = list(events), is_knossos
         self.index = 0
-        self.numbers = {}    # (group, topic, partition, metadata or offset) -> number of the write
+        self.numbers = {}  # (group, topic, partition, metadata or offset) -> number of the write
         self.processes = {}  # names of processes that are no numbers
-        self.open = {}       # process -> invoke
-        self.left_out = {e["value"].get("group") for e in self.events
-                         if e["f"] in ("delete_offsets", "delete_group") and e["type"] == "invoke"}
+        self.open = {}  # process -> invoke
+        self.left_out = {
+            e["value"].get("group")
+            for e in self.events
+            if e["f"] in ("delete_offsets", "delete_group") and e["type"] == "invoke"
+        }
 
     def convert(self):
         for event in self.events:
             if event["f"] == "nemesis":
-                yield self._line(event, Symbol(":nemesis"), event["value"].get("fault") or "fault",
-                                 event["value"])
+                yield self._line(
+                    event,
+                    Symbol(":nemesis"),
+                    event["value"].get("fault") or "fault",
+                    event["value"],
+                )
             elif event["f"] in ("commit", "fetch"):
                 yield from self._operation(event)
 
     def _line(self, event, process, f, value):
-        fields = {"index": self.index, "time": event["time"], "process": process,
-                  "type": Symbol(":" + event["type"]), "f": Symbol(":" + f), "value": value}
+        fields = {
+            "index": self.index,
+            "time": event["time"],
+            "process": process,
+            "type": Symbol(":" + event["type"]),
+            "f": Symbol(":" + f),
+            "value": value,
+        }
         if event.get("error") is not None and event["type"] != "invoke":
             fields["error"] = event["error"]
         self.index += 1
@@ -82,14 +100,19 @@ class Converter:
             asked, answered = self.open.pop(event["process"], None), event
             if asked is None:
                 return
-        steps = self._writes(asked, answered) if event["f"] == "commit" else \
-            self._reads(asked, answered)
+        steps = (
+            self._writes(asked, answered)
+            if event["f"] == "commit"
+            else self._reads(asked, answered)
+        )
         process = self._process(event["process"])
         if not self.is_knossos:
             yield self._line(event, process, "txn", [[Symbol(f), key, v] for f, key, v in steps])
             return
         for n, (f, key, value) in enumerate(steps):
-            yield self._line(event, process * SPREAD + n, {":w": "write", ":r": "read"}[f], [key, value])
+            yield self._line(
+                event, process * SPREAD + n, {":w": "write", ":r": "read"}[f], [key, value]
+            )
 
     def _writes(self, asked, answered):
         group = asked["value"]["group"]
@@ -98,8 +121,9 @@ class Converter:
             errors = {(t, p): e for t, p, e in answered["value"].get("parts") or []}
         steps = []
         for topic, partition, offset, _, metadata in asked["value"]["parts"]:
-            number = self.numbers.setdefault((group, topic, partition, metadata or offset),
-                                             len(self.numbers) + 1)
+            number = self.numbers.setdefault(
+                (group, topic, partition, metadata or offset), len(self.numbers) + 1
+            )
             if self.is_knossos or errors.get((topic, partition), 0) == 0:
                 steps.append((":w", [group, topic, partition], number))
         return steps
@@ -108,8 +132,11 @@ class Converter:
         group = asked["value"]["group"]
         known = {}
         if answered is not None and answered["type"] == "ok":
-            known = {(t, p): self.numbers.get((group, t, p, m or o), -1) if o >= 0 else None
-                     for t, p, o, _, m, e in answered["value"].get("parts") or [] if e == 0}
+            known = {
+                (t, p): self.numbers.get((group, t, p, m or o), -1) if o >= 0 else None
+                for t, p, o, _, m, e in answered["value"].get("parts") or []
+                if e == 0
+            }
         wanted = asked["value"].get("parts")
         if wanted is None:  # all: what is listed, known from the answer alone
             wanted = [] if self.is_knossos else [list(pair) for pair in known]
@@ -122,8 +149,8 @@ KEYS = (":index", ":time", ":process", ":type", ":f", ":value")
 
 
 def complaints(content):
-    """What is wrong with a history in EDN: forms that do not close, keys that are missing, an index or a
-    time that falls, a process with two operations at once."""
+    """What is wrong with a history in EDN: forms that do not close, keys that are missing, an index
+    or a time that falls, a process with two operations at once."""
     try:
         forms = list(read_forms(content))
     except Malformed as wrong:
@@ -176,8 +203,10 @@ def main(arguments):
         for line in converter.convert():
             file.write(line + "\n")
     left = sorted(group for group in converter.left_out if group)
-    print(f"{out}: {converter.index} operations" +
-          (f"; left out, since deleted from: {', '.join(left)}" if left else ""))
+    print(
+        f"{out}: {converter.index} operations"
+        + (f"; left out, since deleted from: {', '.join(left)}" if left else "")
+    )
     return 0
 
 

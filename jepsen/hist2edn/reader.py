@@ -1,4 +1,5 @@
-"""Reads the part of EDN that histories use: maps, vectors, strings, numbers, keywords, nil, true, false."""
+"""Reads the part of EDN that histories use: maps, vectors, strings, numbers, keywords, nil, true,
+false."""
 
 import json
 import re

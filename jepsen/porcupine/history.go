@@ -248,7 +248,8 @@ func content(offset, epoch, metadata interface{}) string {
 	return fmt.Sprintf("%d %d %s", int64(o), int64(e), m)
 }
 
-// A generation begins between the first join that can have caused it and the first ok that knows it.
+// A generation begins between the first join that can have caused it and the first ok that knows
+// it.
 func (b *builder) addGenerations(requests []*request) {
 	type birth struct{ call, seen int64 }
 	births := map[string]map[int64]birth{}
@@ -313,9 +314,9 @@ func (r *request) presupposes() (int64, bool) {
 	return 0, false
 }
 
-// What Porcupine is given. Left out are commits of unknown outcome that nobody read; one that was read
-// has taken effect by the end of that read. Groups that were deleted have no fences: their generations
-// begin anew.
+// What Porcupine is given. Left out are commits of unknown outcome that nobody read; one that was
+// read has taken effect by the end of that read. Groups that were deleted have no fences: their
+// generations begin anew.
 func (reg *register) operations(retention time.Duration) []porcupine.Operation {
 	read := map[string]int64{}
 	writers := map[string]int{}
@@ -359,7 +360,9 @@ func (reg *register) operations(retention time.Duration) []porcupine.Operation {
 		}
 		operations = append(operations, porcupine.Operation{Input: s.do, Call: s.call, Return: s.ended})
 	}
-	sort.SliceStable(operations, func(a, b int) bool { return operations[a].Call < operations[b].Call })
+	sort.SliceStable(operations, func(a, b int) bool {
+		return operations[a].Call < operations[b].Call
+	})
 	giveClients(operations)
 	return operations
 }

@@ -84,7 +84,8 @@ func widest(operations []porcupine.Operation) int {
 
 func main() {
 	timeout := flag.Duration("timeout", 60*time.Second, "for one register")
-	retention := flag.Duration("retention", 0, "offsets may expire that long after their commit; 0: never")
+	retention := flag.Duration("retention", 0,
+		"offsets may expire that long after their commit; 0: never")
 	flag.Parse()
 	out := json.NewEncoder(os.Stdout)
 	for _, path := range flag.Args() {

@@ -6,9 +6,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// kind: commit, fetch, delete, generation, or credit: a deletion of unknown outcome was asked for. value:
-// what is written or was read, "" is none. gen: what a commit was made under, -1 for none; what a
-// generation is. sure: it has certainly taken effect. whole: the group was deleted.
+// kind: commit, fetch, delete, generation, or credit: a deletion of unknown outcome was asked for.
+// value: what is written or was read, "" is none. gen: what a commit was made under, -1 for none;
+// what a generation is. sure: it has certainly taken effect. whole: the group was deleted.
 type action struct {
 	kind  string
 	value string
@@ -18,8 +18,8 @@ type action struct {
 }
 
 // A register, the generation of its group (0 before the first), and how many deletions of unknown
-// outcome may still take effect. One of them does where none is read and nothing else explains it: at
-// any other time it would make no difference.
+// outcome may still take effect. One of them does where none is read and nothing else explains it:
+// at any other time it would make no difference.
 type state struct {
 	value   string
 	gen     int64

@@ -11,13 +11,27 @@ RATE_HEIGHT = 90
 GROUPS_MAX = 16
 TICKS = 12
 S = 1_000_000_000
-PALETTE = ("#4e79a7", "#f28e2b", "#76b7b2", "#b07aa1", "#59a14f", "#9c755f", "#edc948", "#ff9da7",
-           "#6b6ecf", "#8ca252", "#ce6dbd", "#17becf")
+PALETTE = (
+    "#4e79a7",
+    "#f28e2b",
+    "#76b7b2",
+    "#b07aa1",
+    "#59a14f",
+    "#9c755f",
+    "#edc948",
+    "#ff9da7",
+    "#6b6ecf",
+    "#8ca252",
+    "#ce6dbd",
+    "#17becf",
+)
 
 
 def text(x, y, what, style="", anchor="start"):
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">' \
-        f'{html.escape(str(what))}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">'
+        f"{html.escape(str(what))}</text>"
+    )
 
 
 class Timeline:
@@ -38,7 +52,8 @@ class Timeline:
         colour = f' fill="{fill}"' if fill else ""
         self.parts.append(
             f'<rect x="{self.x(begin):.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
-            f'class="{style}"{colour}><title>{html.escape(title)}</title></rect>')
+            f'class="{style}"{colour}><title>{html.escape(title)}</title></rect>'
+        )
 
     def at(self, time):
         return f"{(time - self.history.begin) / S:.3f} s"
@@ -52,8 +67,11 @@ class Timeline:
         self.axis()
         height = self.y + 10
         self.marks(height)
-        return f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="Timeline">' + \
-            "\n".join(self.parts) + "</svg>"
+        return (
+            f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="Timeline">'
+            + "\n".join(self.parts)
+            + "</svg>"
+        )
 
     def heading(self, what):
         self.y += GAP
@@ -71,8 +89,9 @@ class Timeline:
             end = phases[n + 1]["time"] if n + 1 < len(phases) else self.history.end
             self.bar(event["time"], end, self.y, 12, f"phase p{n % 2}", event["value"]["phase"])
             if self.x(end) - self.x(event["time"]) > 30:
-                self.parts.append(text(self.x(event["time"]) + 3, self.y + 10,
-                                       event["value"]["phase"], "small"))
+                self.parts.append(
+                    text(self.x(event["time"]) + 3, self.y + 10, event["value"]["phase"], "small")
+                )
         self.label("phase", self.y + 10)
         self.y += 16
 
@@ -88,37 +107,58 @@ class Timeline:
             self.node(target)
 
     def node(self, target):
-        self.parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y + ROW}" '
-                          f'y2="{self.y + ROW}" class="rule"/>')
+        self.parts.append(
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y + ROW}" '
+            f'y2="{self.y + ROW}" class="rule"/>'
+        )
         self.label(target, self.y + 14)
         leaders = self.history.leaders()
         for n, (time, node, term) in enumerate(leaders):
             if node == target:
                 end = leaders[n + 1][0] if n + 1 < len(leaders) else self.history.end
-                self.bar(time, end, self.y + ROW - 6, 5, "leads",
-                         f"{node} leads from {self.at(time)}, term {term}")
+                self.bar(
+                    time,
+                    end,
+                    self.y + ROW - 6,
+                    5,
+                    "leads",
+                    f"{node} leads from {self.at(time)}, term {term}",
+                )
         for fault in self.history.faults:
             if target in map(str, fault.targets) or (not fault.targets and target == "all"):
-                self.bar(fault.begin, fault.end, self.y + 2, ROW - 9, "fault",
-                         f"{fault.name}, {self.at(fault.begin)} to {self.at(fault.end)}: {fault.value}",
-                         self.colours.get(fault.name))
+                self.bar(
+                    fault.begin,
+                    fault.end,
+                    self.y + 2,
+                    ROW - 9,
+                    "fault",
+                    f"{fault.name}, {self.at(fault.begin)} to {self.at(fault.end)}: {fault.value}",
+                    self.colours.get(fault.name),
+                )
         for event in self.history.observed:
             if event["value"].get("node") == target and event["value"].get("event") in (
-                    "started", "exited", "refused", "snapshot_installed"):
+                "started",
+                "exited",
+                "refused",
+                "snapshot_installed",
+            ):
                 self.point(event)
         self.y += ROW
 
     def point(self, event):
         x, value = self.x(event["time"]), event["value"]
-        self.parts.append(f'<circle cx="{x:.1f}" cy="{self.y + 8}" r="2.5" class="{value["event"]}">'
-                          f'<title>{html.escape(value["event"])} at {self.at(event["time"])}'
-                          f'</title></circle>')
+        self.parts.append(
+            f'<circle cx="{x:.1f}" cy="{self.y + 8}" r="2.5" class="{value["event"]}">'
+            f'<title>{html.escape(value["event"])} at {self.at(event["time"])}'
+            f"</title></circle>"
+        )
 
     def rate(self):
         self.heading("Operations answered ok, per second")
         width = max(self.span // 400, S // 10)
-        counts = collections.Counter((op.ret - self.history.begin) // width
-                                     for op in self.history.ops if op.kind == "ok")
+        counts = collections.Counter(
+            (op.ret - self.history.begin) // width for op in self.history.ops if op.kind == "ok"
+        )
         top = max(counts.values(), default=1)
         base = self.y + RATE_HEIGHT
         points = [f"{LEFT},{base}"]
@@ -135,8 +175,9 @@ class Timeline:
     def unavailable(self):
         self.heading("Nothing answered, for longer than an election timeout")
         for begin, end in self.gaps:
-            self.bar(begin, end, self.y, 10, "gap",
-                     f"{(end - begin) / 1e6:.0f} ms from {self.at(begin)}")
+            self.bar(
+                begin, end, self.y, 10, "gap", f"{(end - begin) / 1e6:.0f} ms from {self.at(begin)}"
+            )
         self.label("no answers", self.y + 9)
         self.y += 14
 
@@ -148,16 +189,22 @@ class Timeline:
                 known[op.answer["gen"]] = min(known.get(op.answer["gen"], op.ret), op.ret)
         if not first:
             return
-        self.heading("Generations, by group" + (
-            f" ({GROUPS_MAX} of {len(first)})" if len(first) > GROUPS_MAX else ""))
-        for group, those in sorted(first.items(), key=lambda item: (-len(item[1]), item[0]))[:GROUPS_MAX]:
+        self.heading(
+            "Generations, by group"
+            + (f" ({GROUPS_MAX} of {len(first)})" if len(first) > GROUPS_MAX else "")
+        )
+        for group, those in sorted(first.items(), key=lambda item: (-len(item[1]), item[0]))[
+            :GROUPS_MAX
+        ]:
             self.label(group, self.y + 12)
             reached = 0
             for gen, time in sorted(those.items(), key=lambda item: item[1]):
                 x = self.x(time)
-                self.parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{self.y + 2}" y2="{self.y + 15}" '
-                                  f'class="gen"><title>{html.escape(group)} generation {gen} at '
-                                  f'{self.at(time)}</title></line>')
+                self.parts.append(
+                    f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{self.y + 2}" y2="{self.y + 15}" '
+                    f'class="gen"><title>{html.escape(group)} generation {gen} at '
+                    f"{self.at(time)}</title></line>"
+                )
                 if x > reached:
                     self.parts.append(text(x + 2, self.y + 12, gen, "small"))
                     reached = x + 8 + 6 * len(str(gen))
@@ -166,12 +213,20 @@ class Timeline:
     def axis(self):
         self.y += 8
         seconds = self.span / S
-        step = next((s for s in (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
-                     if seconds / s <= TICKS), 3600)
+        step = next(
+            (
+                s
+                for s in (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
+                if seconds / s <= TICKS
+            ),
+            3600,
+        )
         tick = 0.0
         while tick <= seconds:
             x = self.x(self.history.begin + int(tick * S))
-            self.parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="{self.y}" class="grid"/>')
+            self.parts.append(
+                f'<line x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="{self.y}" class="grid"/>'
+            )
             self.parts.append(text(x, self.y + 12, f"{tick:g} s", "small", "middle"))
             tick += step
         self.y += 16
@@ -184,8 +239,11 @@ class Timeline:
             self.parts.append(
                 f'<a href="#v{n}"><line x1="{x:.1f}" x2="{x:.1f}" y1="12" y2="{height - 26:.1f}" '
                 f'class="mark"><title>{n}: {html.escape(violation.text)}</title></line>'
-                f'{text(x, 10, n, "number", "middle")}</a>')
+                f'{text(x, 10, n, "number", "middle")}</a>'
+            )
 
     def legend(self):
-        return " ".join(f'<span class="key"><i style="background:{colour}"></i>{html.escape(name)}</span>'
-                        for name, colour in self.colours.items())
+        return " ".join(
+            f'<span class="key"><i style="background:{colour}"></i>{html.escape(name)}</span>'
+            for name, colour in self.colours.items()
+        )
