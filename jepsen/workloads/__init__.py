@@ -144,14 +144,14 @@ class Running:
     # Hooks for nemeses; each returns what it did, for the nemesis's event
 
     def members(self):
-        """Names of some that may be paused or killed now: a few of every workload and kind of client,
-        so that the many of W4 are not all that is ever hit."""
+        """Names of some that may be paused or killed now: a few of every workload and kind of
+        client, so that the many of W4 are not all that is ever hit."""
         async def names():
             return sorted(self.world.members)
         found = self._call(names()) + (self.crew.names() if self.crew is not None else [])
         families = {}
         for name in found:
-            families.setdefault(name.rsplit("-", 1)[0].split("-")[0], []).append(name)
+            families.setdefault(name.split("-")[0], []).append(name)
         return [name for family in families.values()
                 for name in self.chance.sample(family, min(FAMILY_MAX, len(family)))]
 
