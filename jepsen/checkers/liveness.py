@@ -15,6 +15,7 @@ from verdict import MS, S, Violation, seconds
 LEADER = 5 * S
 FIRST_COMMIT = 8 * S
 STABLE_SLACK = 10 * S
+PATIENCE = 2 * S  # who gives up sooner than that has not waited
 ANSWER = 8 * S  # after the last heal every request is answered from then on
 MEDIAN_TIMEOUTS = 2.5
 WORST_TIMEOUTS = 6
@@ -148,7 +149,7 @@ class Liveness:
     def _unanswered(self, heal):
         """Clients give up by themselves: what ends in a timeout was not answered."""
         for op in self.history.ops:
-            late = op.call > heal + ANSWER
+            late = op.call > heal + ANSWER and op.ended - op.call >= PATIENCE
             if (
                 late
                 and op.kind in ("info", "fail")
