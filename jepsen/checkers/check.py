@@ -210,6 +210,15 @@ def print_result(result, directory):
     )
 
 
+def prepare():
+    try:
+        porcupine.build()
+    except porcupine.Unavailable as reason:
+        print(f"Porcupine: {reason}", file=sys.stderr)
+        return INVALID
+    return VALID
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description="Judges a run: its history, logs and dumps.")
     parser.add_argument("directory", type=pathlib.Path, nargs="?")
@@ -219,8 +228,7 @@ def main(arguments):
     parser.add_argument("--no-porcupine", action="store_true", help="leave C3 out: needs no Go")
     parsed = parser.parse_args([str(a) for a in arguments])
     if parsed.prepare:
-        porcupine.build()
-        return VALID
+        return prepare()
     if parsed.directory is None or not (parsed.directory / "history.jsonl").exists():
         print(f"{parsed.directory}: no history.jsonl", file=sys.stderr)
         return INVALID
