@@ -43,11 +43,11 @@ void uniform_keep(struct uniform_plan *uniform)
     for (int32_t i = 0; i < plan->member_count; i++) {
         runs += plan->input->members[i].current_count;
     }
+    assign_runs_init(&uniform->kept, plan->arena, runs);
     if (runs == 0) {
         return;
     }
     uniform_seat(uniform);
-    assign_runs_init(&uniform->kept, plan->arena, runs);
     for (int32_t i = 0; i < plan->member_count; i++) {
         keep_of_member(uniform, i);
     }
