@@ -439,6 +439,7 @@ static int serve(char *program, const char *mount)
     char *words[] = {program, name, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(2, words);
     struct fuse *fuse = fuse_new(&args, &operations, sizeof operations, NULL);
+    fuse_opt_free_args(&args);
     if (fuse == NULL || fuse_mount(fuse, mount) != 0 ||
         fuse_set_signal_handlers(fuse_get_session(fuse)) != 0) {
         return 1;
