@@ -106,11 +106,31 @@ static void flip(uint64_t *words, int32_t first, int32_t count)
     }
 }
 
+/* The usual case: few partitions, all free. */
+static bool claim_in_word(uint64_t *words, struct assignor_run run)
+{
+    int32_t bit = run.first % BITS;
+    if (run.count <= 0 || run.count > BITS - bit) {
+        return false;
+    }
+    uint64_t mask = ~(uint64_t)0 >> (BITS - run.count) << bit;
+    uint64_t *word = &words[run.first / BITS];
+    if ((*word & mask) != mask) {
+        return false;
+    }
+    *word ^= mask;
+    return true;
+}
+
 int32_t assign_pool_claim(struct assign_pool *pool,
                           struct assignor_run run,
                           struct assign_runs *taken)
 {
     uint64_t *words = open_topic(pool, run.topic);
+    if (claim_in_word(words, run)) {
+        assign_runs_push(taken, run);
+        return run.count;
+    }
     int32_t end = run.first + run.count;
     int32_t claimed = 0;
     for (int32_t first = seek_free(words, run.first, end); first < end;) {

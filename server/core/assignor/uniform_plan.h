@@ -63,7 +63,12 @@ static inline int32_t uniform_edge_of(const struct uniform_plan *uniform,
     if (group < 0) {
         return -1;
     }
-    return assign_plan_edge(plan, plan->class_of[rank], group);
+    int32_t class = plan->class_of[rank];
+    int32_t first = plan->class_edge_start[class];
+    if (first < plan->class_edge_start[class + 1] && plan->edge_group[first] == group) {
+        return first;
+    }
+    return assign_plan_edge(plan, class, group);
 }
 
 /* What the members of a class are to have together. */
