@@ -52,8 +52,8 @@ class Disk:
         return self._ask(f"torn {seed}")
 
     def cut(self, torn=None):
-        """The power goes now, under the programs that use it; nothing works until heal(). With a seed,
-        torn, also what is written in the next moments."""
+        """The power goes now, under the programs that use it; nothing works until heal(). With a
+        seed, torn, also what is written in the next moments."""
         return self._ask("cut" if torn is None else f"cut {torn}")
 
     def fail(self, operation, times="always"):

@@ -1,5 +1,5 @@
-"""A cluster of real nodes, each in a network namespace of its own, on a disk of its own that can lose
-power, in cgroups of its own, with a wall clock of its own; and places for clients.
+"""A cluster of real nodes, each in a network namespace of its own, on a disk of its own that can
+lose power, in cgroups of its own, with a wall clock of its own; and places for clients.
 
     room.enter()                              # first thing in main()
     with Lab(3, programs, out, seed) as lab:  # starts the nodes, waits for a leader
@@ -106,7 +106,8 @@ class Lab(Cluster):
         """The end of every node's log but for its figures."""
         parts = []
         for i in self.ids:
-            lines = self.log(i).read_text(errors="replace").splitlines() if self.log(i).exists() else []
+            path = self.log(i)
+            lines = path.read_text(errors="replace").splitlines() if path.exists() else []
             told = [line for line in lines if " status role=" not in line]
             parts.append(f"--- node {i}, {self.state(i)}:\n" + "\n".join(told[-8:]))
         return "\n".join(parts)
@@ -164,8 +165,9 @@ class Lab(Cluster):
         return status
 
     def power_off(self, some, chance=None):
-        """The power of these nodes goes at one moment: what was not synced is gone, or, with a source
-        of chance, torn. {name: what was lost}. They are down afterwards, their disks are well."""
+        """The power of these nodes goes at one moment: what was not synced is gone, or, with a
+        source of chance, torn. {name: what was lost}. They are down afterwards, their disks are
+        well."""
         with self.lock:
             self.wanted.difference_update(some)
         lost = {self.names[i]: self.disks[i].cut(None if chance is None else chance.getrandbits(32))
@@ -198,8 +200,8 @@ class Lab(Cluster):
                     self.spawn(i)
 
     def rejoin(self, i):
-        """docs/OPERATING.md: all others are up, what is left of the directory is removed, the node is
-        started and has a vote again when it says so. Raises if it does not come to that."""
+        """docs/OPERATING.md: all others are up, what is left of the directory is removed, the node
+        is started and has a vote again when it says so. Raises if it does not come to that."""
         self._wait(lambda: all(self._serves(j) for j in self.ids if j != i), REJOIN_S,
                    "a node is to rejoin, and others are not up")
         self.kill(i)

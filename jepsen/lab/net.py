@@ -125,7 +125,8 @@ class Net:
             return all(is_harmless(self.rules.get(pair, {})) for pair in ((a, b), (b, a)))
 
     def reset_connections(self, name):
-        """Kills every TCP connection of [name]; its peers get a RST. Returns how many there were."""
+        """Kills every TCP connection of [name]; its peers get a RST. Returns how many there
+        were."""
         done = subprocess.run([*self.inside(name), "ss", "-K", "-H", "-t", "-n", "dst",
                                f"{NETWORK}.0/24"], capture_output=True, text=True, check=True)
         return len(done.stdout.splitlines())

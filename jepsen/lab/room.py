@@ -1,9 +1,9 @@
 """The room in which a lab runs: namespaces of its own for processes, mounts and the network.
 
-enter() starts the calling program again inside them, as their first process. When that ends, however
-it ends, the kernel kills every process in the room and with them goes all that they held: mounts,
-namespaces, TAP devices. What remains are cgroups and scratch files, which are recorded and removed at
-the orderly end, or by clean().
+enter() starts the calling program again inside them, as their first process. When that ends,
+however it ends, the kernel kills every process in the room and with them goes all that they held:
+mounts, namespaces, TAP devices. What remains are cgroups and scratch files, which are recorded and
+removed at the orderly end, or by clean().
 
 Two rooms at a time do not meet: each has its own network, mounts and scratch directory.
 """
@@ -46,15 +46,17 @@ def enter(argv=None):
         return
     missing = [program for program in NEEDED if not shutil.which(program)]
     if os.geteuid() != 0 or missing:
-        sys.exit(f"the lab needs root and {', '.join(NEEDED)}; missing: {' '.join(missing) or 'root'}")
+        sys.exit(f"the lab needs root and {', '.join(NEEDED)}; missing: "
+                 f"{' '.join(missing) or 'root'}")
     room = f"roster-jepsen-{os.getpid()}-{secrets.token_hex(3)}"
     directory = SCRATCH / room
     directory.mkdir(parents=True)
     lock = open(directory / "lock", "w", encoding="utf-8")
     fcntl.flock(lock, fcntl.LOCK_EX)
     inside = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork",
-         "--kill-child", "--mount-proc", sys.executable, *(argv or sys.argv)],
+        ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private",
+         "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
+         sys.executable, *(argv or sys.argv)],
         env={**os.environ, ENTERED: room})
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: inside.kill())

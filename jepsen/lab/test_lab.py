@@ -77,7 +77,8 @@ class Rooms(unittest.TestCase):
         while self.sleeps() and time.monotonic() < deadline:
             time.sleep(0.02)
         self.assertFalse(self.sleeps())
-        for path in (room.SCRATCH / name, room.CGROUPS / "cpu" / name, room.CGROUPS / "freezer" / name):
+        groups = [room.CGROUPS / controller / name for controller in room.CONTROLLERS]
+        for path in (room.SCRATCH / name, *groups):
             self.assertEqual(path.exists(), has_rests, path)
 
     def test_the_orderly_end(self):

@@ -1,5 +1,6 @@
-"""Watches a lab's nodes: reads their logs as they grow, asks them for their state, notes what they use,
-and has those started again that ended by themselves. What it sees goes into the history as "observed".
+"""Watches a lab's nodes: reads their logs as they grow, asks them for their state, notes what they
+use, and has those started again that ended by themselves. What it sees goes into the history as
+"observed".
 
 The time of an event is that of its reading, up to PERIOD_S later: the nodes' own clocks are false.
 """
@@ -23,7 +24,6 @@ class Watch:
         self.lab = lab
         self.positions = {}  # node -> how much of its log was read
         self.rests = {}  # node -> an unfinished line
-        self.started = set()  # have loaded their logs: a restored snapshot was installed
         self.ready = set()  # listen, and so have a handler for SIGUSR1
         self.leading = {}  # node -> term
         self.led_by = None  # the node that was last seen to lead
@@ -47,7 +47,6 @@ class Watch:
 
     def begin(self, i):
         """A new process of the node; with the lab's lock held."""
-        self.started.discard(i)
         self.ready.discard(i)
         self.states.pop(i, None)
         self.leading.pop(i, None)
@@ -105,8 +104,7 @@ class Watch:
             self.ready.add(i)
             self.lab.observe(name, "ready")
 
-    def _on_started(self, i, name, _line, found):
-        self.started.add(i)
+    def _on_started(self, _i, name, _line, found):
         self.lab.observe(name, "loaded", standing=found.get("standing"), term=int(found["term"]))
 
     def _on_leading(self, i, name, _line, found):
@@ -118,8 +116,8 @@ class Watch:
         self.leading.pop(i, None)
         self.lab.observe(name, "deposed")
 
-    def _on_snapshot(self, i, name, _line, found):
-        what = "snapshot_installed" if i in self.started else "snapshot_loaded"
+    def _on_snapshot(self, _i, name, _line, found):
+        what = "snapshot_installed" if found.get("installed") == "1" else "snapshot_loaded"
         self.lab.observe(name, what, index=int(found["index"]))
 
     def _on_status(self, i, name, _line, found):

@@ -4,8 +4,8 @@ from nemesis import (clients, clocks, connections, corruption, cpu, crash, disks
                      partition, pause, restart)
 
 FAMILIES = {module.__name__.rsplit(".", 1)[1]: module.FAULTS
-            for module in (partition, flaky, connections, crash, pause, cpu, disks, corruption, clocks,
-                           clients, restart, operator)}
+            for module in (partition, flaky, connections, crash, pause, cpu, disks, corruption,
+                           clocks, clients, restart, operator)}
 FAULTS = {fault.name: fault for faults in FAMILIES.values() for fault in faults}
 
 

@@ -1,18 +1,19 @@
 """What a fault is.
 
-A fault is made once for each time that it happens, with a source of chance that decides all about it.
+A fault is made once for each time that it happens, with a source of chance that decides all about
+it.
 
-    prepare()   waits for its moment and decides; may take seconds, harms nothing. False: not possible
-                now (there is no snapshot to damage, ...)
+    prepare()   waits for its moment and decides; may take seconds, harms nothing. False: not
+                possible now (there is no snapshot to damage, ...)
     begin()     does the harm, at once; returns its parameters for the history, "targets" among them
     tick()      called every TICK_S while it lasts
     end()       takes the harm back, at once; may return more for the history
     recover()   brings back what did not come back by itself, and waits for it
 
-`claims` says what it works with: of two faults at a time no claim is shared. After begin(), the history
-gets with its parameters: id, leader (when it began) and majority: whether a majority of nodes that
-nothing is wrong with stays connected among itself and with all clients. `majority = False` in a class
-says that no such thing is promised whatever the lab believes.
+`claims` says what it works with: of two faults at a time no claim is shared. After begin(), the
+history gets with its parameters: id, leader (when it began) and majority: whether a majority of
+nodes that nothing is wrong with stays connected among itself and with all clients. `majority =
+False` in a class says that no such thing is promised whatever the lab believes.
 """
 
 NET, NODES, DISK, CPU, CLOCK, CLIENTS = "net", "nodes", "disk", "cpu", "clock", "clients"

@@ -9,8 +9,8 @@ HEADER_BYTES = 8  # of a segment: its format
 
 
 class Damage(Bringing):
-    """A file of one node is harmed, then the node is started: it must refuse the directory and say what
-    to do; that is done in the end."""
+    """A file of one node is harmed, then the node is started: it must refuse the directory and say
+    what to do; that is done in the end."""
 
     claims = frozenset({DISK, NODES})
     seconds = (3, 8)
@@ -120,8 +120,8 @@ def used_bytes(path):
 
 
 class OpenSegment(Damage):
-    """What ends there looks like a torn write. The node may start, if what it lost is noticed: by what
-    follows the damage, or by what its peers remember."""
+    """What ends there looks like a torn write. The node may start, if what it lost is noticed: by
+    what follows the damage, or by what its peers remember."""
 
     must_refuse = False
 
@@ -173,5 +173,5 @@ class LoseDirectory(Bringing):
         self.lab.wait_line(self.hit[0], "raftlog_rejoined", self.since)
 
 
-FAULTS = [FlipSegment, FlipSnapshot, FlipOpenSegment, CutOpenSegment, TruncateSegment, TruncateSnapshot,
-          LoseDirectory]
+FAULTS = [FlipSegment, FlipSnapshot, FlipOpenSegment, CutOpenSegment, TruncateSegment,
+          TruncateSnapshot, LoseDirectory]

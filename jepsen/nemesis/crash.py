@@ -1,5 +1,5 @@
-"""Processes that end without warning (SIGKILL), and power that goes: then what was not synced to disk
-is gone, too."""
+"""Processes that end without warning (SIGKILL), and power that goes: then what was not synced to
+disk is gone, too."""
 
 import time
 

@@ -1,4 +1,5 @@
-"""A network that works badly: between the nodes, between them and the clients, or around one node."""
+"""A network that works badly: between the nodes, between them and the clients, or around one
+node."""
 
 from nemesis.base import NET, Fault
 
@@ -20,7 +21,8 @@ class Flaky(Fault):
             self.lab.net.both(nodes, places, **rule)
         if where == "one":
             targets = self.names([self.victim()])
-            self.lab.net.both(targets, [name for name in nodes + places if name not in targets], **rule)
+            others = [name for name in nodes + places if name not in targets]
+            self.lab.net.both(targets, others, **rule)
         return {"targets": targets, "where": where, "rule": rule}
 
     def end(self):

@@ -7,8 +7,8 @@ from nemesis.base import DISK, NODES, Bringing
 
 
 class OldCopy(Bringing):
-    """A node gets a copy of its directory back that is some seconds old. The others remember what it
-    had acknowledged since, and it has to rejoin (R18)."""
+    """A node gets a copy of its directory back that is some seconds old. The others remember what
+    it had acknowledged since, and it has to rejoin (R18)."""
     name = "restore-old-copy"
     claims = frozenset({DISK, NODES})
     seconds = (1, 3)

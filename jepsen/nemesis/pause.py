@@ -1,5 +1,5 @@
-"""Processes stand still and know nothing of it: SIGSTOP, or the freezer, as when a virtual machine is
-stopped."""
+"""Processes stand still and know nothing of it: SIGSTOP, or the freezer, as when a virtual machine
+is stopped."""
 
 import signal
 

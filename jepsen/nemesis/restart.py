@@ -1,4 +1,5 @@
-"""Orderly restarts, as for an upgrade: SIGTERM, and the node hands leadership over before it goes."""
+"""Orderly restarts, as for an upgrade: SIGTERM, and the node hands leadership over before it
+goes."""
 
 import signal
 

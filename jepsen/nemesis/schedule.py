@@ -1,7 +1,7 @@
 """When which fault happens: steady, then faults and calm in turn, then all is healed.
 
-The same seed draws the same faults in the same order with the same parameters, as far as these do not
-depend on who leads. Each fault comes once before any comes twice.
+The same seed draws the same faults in the same order with the same parameters, as far as these do
+not depend on who leads. Each fault comes once before any comes twice.
 """
 
 import random

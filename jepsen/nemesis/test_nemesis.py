@@ -1,4 +1,5 @@
-"""Each fault once against a real cluster: it can be felt, it ends, and the cluster is whole again."""
+"""Each fault once against a real cluster: it can be felt, it ends, and the cluster is whole
+again."""
 
 import json
 import pathlib
