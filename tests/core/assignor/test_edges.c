@@ -146,7 +146,7 @@ Test(edges, ids_that_are_hard_to_tell_apart)
     static char text[N][40];
     const char *ids[N];
     uint64_t state = 31;
-    for (int shape = 0; shape < 4; shape++) {
+    for (int shape = 0; shape < 5; shape++) {
         for (int32_t i = 0; i < N; i++) {
             char *id = text[i];
             size_t size = sizeof text[i];
