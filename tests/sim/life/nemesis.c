@@ -275,6 +275,7 @@ static void wipe(struct life *life)
     supervisor_damage(life, node - 1);
     node_lose_power(node);
     disk_wipe(node);
+    life->cluster->must_have[node - 1] = 0;
     life_trace(life, "n%d: its disk is emptied", node);
 }
 

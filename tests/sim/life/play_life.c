@@ -169,14 +169,16 @@ static void settle(struct life *life)
         if (why != NULL && life->now_ms - woken_ms > most_ms) {
             life_fail(life, "no rest after %" PRId64 " ms: %s", life->now_ms - woken_ms, why);
         }
-        if (life->now_ms - began_ms > LEADER_MS && tap_leader(life) < 0) {
+        int64_t changed_ms = life->cluster->changed_ms; /* one that was told to end before */
+        changed_ms = changed_ms > began_ms ? changed_ms : began_ms;
+        if (life->now_ms - changed_ms > LEADER_MS && tap_leader(life) < 0) {
             life_fail(life, "nobody leads %" PRId64 " ms after the last fault",
-                      life->now_ms - began_ms);
+                      life->now_ms - changed_ms);
         }
-        if (life->now_ms - began_ms > COMMIT_MS && can_commit &&
+        if (life->now_ms - changed_ms > COMMIT_MS && can_commit &&
             life->oracle->acknowledged == acknowledged) {
             life_fail(life, "no commit is acknowledged %" PRId64 " ms after the last fault",
-                      life->now_ms - began_ms);
+                      life->now_ms - changed_ms);
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "server/server.h"
 #include "tests/sim/life/cluster.h"
 #include "tests/sim/life/time.h"
+#include "tests/sim/oracle/copies.h"
 #include "tests/sim/oracle/machine.h"
 #include "tests/sim/oracle/tap.h"
 #include "tests/sim/world/disk.h"
@@ -34,6 +35,7 @@ static void start(struct life *life, void *who, uint64_t what)
     if (cluster->is_damaged[at] && cluster->failed_starts[at] >= STARTS_BEFORE_WIPE) {
         life_trace(life, "n%d: its disk is emptied, as its message says", at + 1);
         disk_wipe(at + 1);
+        cluster->must_have[at] = 0;
         cluster->failed_starts[at] = 0;
         cluster->reseeds++;
     }
@@ -87,6 +89,7 @@ static void ended(void *ctx, int node, enum node_end end)
     struct cluster *cluster = life->cluster;
     int machine = node - 1;
     time_enter(life);
+    cluster->changed_ms = life->now_ms;
     life_trace(life, "n%d ended: %s", node, node_end_text(end));
     if (end == NODE_ABORTED) {
         life_fail(life, "n%d: a broken invariant: %s", node, node_last_words(node));
@@ -102,6 +105,9 @@ static void ended(void *ctx, int node, enum node_end end)
     if (end == NODE_QUIT) {
         quit(life, machine);
     }
+    if (copies_committed(machine) > 0) {
+        cluster->had[machine] = copies_committed(machine);
+    }
     tap_ended(life, machine);
     cluster->stopped_at_ms[machine] = -1;
     if (!life->is_over) {
@@ -113,6 +119,7 @@ static void booted(void *ctx, int node)
 {
     struct life *life = ctx;
     time_enter(life);
+    life->cluster->changed_ms = life->now_ms;
     life_trace(life, "n%d starts", node);
 }
 
@@ -159,6 +166,20 @@ void supervisor_damage(struct life *life, int machine)
     life->cluster->is_damaged[machine] = true;
 }
 
+void supervisor_expect_notice(struct life *life, int machine)
+{
+    life->cluster->must_have[machine] = life->cluster->had[machine];
+}
+
+void supervisor_check_memory(struct life *life, int machine)
+{
+    uint64_t must_have = life->cluster->must_have[machine];
+    if (must_have > 0 && copies_has_forgotten(machine, must_have)) {
+        life_fail(life, "n%d votes without entries up to %llu that it had, and has not noticed",
+                  machine + 1, (unsigned long long)must_have);
+    }
+}
+
 void supervisor_look(struct life *life)
 {
     struct cluster *cluster = life->cluster;
@@ -168,6 +189,7 @@ void supervisor_look(struct life *life)
             machine->position == life->position) {
             life_trace(life, "n%d has caught up", i + 1);
             cluster->is_damaged[i] = false;
+            cluster->must_have[i] = 0;
             cluster->failed_starts[i] = 0;
         }
     }

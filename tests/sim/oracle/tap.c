@@ -7,9 +7,12 @@
 
 #include "rpc/ensure.h"
 #include "server/request.h"
+#include "tests/sim/clients/loner.h"
 #include "tests/sim/clients/tube.h"
 #include "tests/sim/clients/vandal.h"
+#include "tests/sim/life/cluster.h"
 #include "tests/sim/life/time.h"
+#include "tests/sim/oracle/copies.h"
 #include "tests/sim/oracle/machine.h"
 #include "tests/sim/oracle/oracle.h"
 #include "tests/sim/world/inputs.h"
@@ -137,6 +140,9 @@ static void apply_begins(struct life *life, struct machine *machine, const struc
 {
     uint64_t position = machine->position + 1;
     if (position > life->position) {
+        if (applied->index != tap.entries[tap.count - 1].index) {
+            copies_check(life, machine->at);
+        }
         append(life, applied);
     } else {
         compare(life, machine, &tap.entries[position], applied);
@@ -177,6 +183,27 @@ static void restored(struct life *life, struct machine *machine)
 
 /* ---- Leaders ---- */
 
+/* [what]: the old leader and the new one. */
+static void probe(struct life *life, void *who, uint64_t what)
+{
+    loner_probe(who, (int)(what / MACHINES_MAX), (int)(what % MACHINES_MAX));
+    (void)life;
+}
+
+/* Who leads still, as far as he knows, must not answer as if he did. */
+static void probe_old_leader(struct life *life, const struct machine *next)
+{
+    for (int i = 0; i < life->machines_count && !life->is_over; i++) {
+        const struct machine *old = &life->machines[i];
+        if (old != next && old->core != NULL && old->term != 0 &&
+            coordinator_is_leading(old->core)) {
+            events_add(life, life->now_ms, probe, &life->loners[LONERS_MAX - 1],
+                       (uint64_t)(i * MACHINES_MAX + next->at));
+            return;
+        }
+    }
+}
+
 static void won(struct life *life, struct machine *machine, uint64_t term)
 {
     char key[TEXT];
@@ -195,6 +222,7 @@ static void won(struct life *life, struct machine *machine, uint64_t term)
         life->term = term;
     }
     life_trace(life, "n%d wins term %" PRIu64, machine->at + 1, term);
+    probe_old_leader(life, machine);
 }
 
 /* ---- Calls ---- */
@@ -298,6 +326,7 @@ static void before(void *ctx, const struct input *input)
         }
     }
     note_input_time(machine, input);
+    supervisor_check_memory(life, machine->at);
     switch (input->kind) {
         case INPUT_REQUEST:
             called(life, machine, input->call);
