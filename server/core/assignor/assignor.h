@@ -43,7 +43,8 @@
 
 enum {
     ASSIGNOR_RACKS = 64,           /* that can be told apart; members in others have no rack */
-    ASSIGNOR_STEPS = 10000000,     /* a tenth of a second or so; enough for all but odd groups */
+    ASSIGNOR_STEPS = 10000000,     /* half a second or so; 10,000 members with a random half of
+                                    * 1,000 topics each, and no two the same, need half of it */
     ASSIGNOR_PARTITIONS = 1 << 30, /* of all topics; more break an invariant */
 };
 

@@ -47,13 +47,10 @@ static int compare_runs(const void *left, const void *right)
     return (a->first > b->first) - (a->first < b->first);
 }
 
-static bool is_final(const struct assignor_run *runs, int32_t n)
+static bool is_ascending(const struct assignor_run *runs, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) {
-        if (runs[i].count == 0 ||
-            (i > 0 && (compare_runs(&runs[i - 1], &runs[i]) > 0 ||
-                       (runs[i - 1].topic == runs[i].topic &&
-                        runs[i - 1].first + runs[i - 1].count == runs[i].first)))) {
+    for (int32_t i = 1; i < n; i++) {
+        if (compare_runs(&runs[i - 1], &runs[i]) > 0) {
             return false;
         }
     }
@@ -63,20 +60,16 @@ static bool is_final(const struct assignor_run *runs, int32_t n)
 /* In place: ascending, none empty, none that touch. Returns how many are left. */
 static int32_t tidy(struct assignor_run *runs, int32_t n)
 {
-    if (is_final(runs, n)) {
-        return n;
+    if (!is_ascending(runs, n)) {
+        qsort(runs, (size_t)n, sizeof *runs, compare_runs);
     }
-    qsort(runs, (size_t)n, sizeof *runs, compare_runs);
     int32_t kept = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (runs[i].count == 0) {
-            continue;
-        }
         struct assignor_run *last = kept == 0 ? NULL : &runs[kept - 1];
         if (last != NULL && last->topic == runs[i].topic &&
             last->first + last->count == runs[i].first) {
             last->count += runs[i].count;
-        } else {
+        } else if (runs[i].count > 0) {
             runs[kept++] = runs[i];
         }
     }

@@ -2,6 +2,7 @@
 
 /* Who lacks something, by class and rack: [class * ASSIGNOR_RACKS + rack]. */
 struct demand {
+    uint64_t racks; /* of all members */
     int32_t *lacking;
     int32_t *next; /* index into the class's ranks: nobody of that rack before it lacks anything */
 };
@@ -10,10 +11,11 @@ static struct demand demand_of(const struct uniform_plan *uniform)
 {
     const struct assign_plan *plan = uniform->plan;
     int64_t cells = (int64_t)plan->class_count * ASSIGNOR_RACKS;
-    struct demand demand = {assign_plan_ints(plan, cells), assign_plan_ints(plan, cells)};
+    struct demand demand = {0, assign_plan_ints(plan, cells), assign_plan_ints(plan, cells)};
     for (int32_t i = 0; i < plan->member_count; i++) {
         int32_t rack = assign_plan_member(plan, i)->rack;
         if (rack >= 0) {
+            demand.racks |= (uint64_t)1 << rack;
             demand.lacking[plan->class_of[i] * ASSIGNOR_RACKS + rack] +=
                 uniform->seats[i].quota - uniform->seats[i].held;
         }
@@ -76,7 +78,8 @@ static void add_match(struct uniform_plan *uniform, int32_t rank, struct assigno
     uniform->seats[rank].held++;
 }
 
-/* Those with one replica's rack to choose from first: the others find somebody more easily. */
+/* Those with one replica's rack to choose from first: the others find somebody more easily. Those
+ * that are everywhere need not look for anybody. */
 static void match_topic(struct uniform_plan *uniform,
                         struct demand *demand,
                         int32_t topic,
@@ -88,7 +91,9 @@ static void match_topic(struct uniform_plan *uniform,
     struct assignor_run run;
     while (assign_pool_next(&plan->pool, &walk, 1, &run)) {
         uint64_t of = racks[run.first];
-        if ((__builtin_popcountll(of) == 1) != is_choosy) {
+        bool is_everywhere = (of & demand->racks) == demand->racks;
+        bool has_one = (of & (of - 1)) == 0;
+        if (is_everywhere || has_one != is_choosy) {
             continue;
         }
         int32_t edge = -1;

@@ -1,6 +1,6 @@
 /* Times the assignors over the grid of Kafka's ServerSideAssignorBenchmark, without racks.
  *
- *   assignor_bench [--seconds S] [--csv FILE] [--short] [--list]
+ *   assignor_bench [--seconds S] [--csv FILE] [--short] [--list] [--racks]
  *                  [--point ASSIGNOR,SUBSCRIPTIONS,KIND,MEMBERS,RATIO,TOPICS]...
  *
  * A point is, as there: MEMBERS x RATIO partitions in TOPICS topics of equal size (rounded down),
@@ -13,6 +13,7 @@
  * The floor is what writing the result out takes, topic and number of every partition, sorted by
  * member, into an arena. The assignors write runs of partitions, so they can be below it.
  *
+ * --racks puts members into three racks and each partition into two of them (uniform heeds it).
  * --list names the points and does no more; --short takes a dozen of them.
  *
  * Exit status 1: a result is not complete, not balanced, or its search ended early. */
@@ -24,7 +25,7 @@
 
 #include "server/core/assignor/assignor.h"
 
-enum { BUCKETS = 5, ID_BYTES = 22, POINTS_MAX = 1000, BATCH_US = 100 };
+enum { BUCKETS = 5, RACKS = 3, ID_BYTES = 22, POINTS_MAX = 1000, BATCH_US = 100 };
 
 struct point {
     enum assignor_kind assignor;
@@ -87,6 +88,23 @@ static struct assignor_subscription topics_between(struct arena *arena, int32_t 
     return (struct assignor_subscription){topics, count};
 }
 
+static bool has_racks;
+
+static void add_racks(struct problem *problem, struct assignor_topic *topics)
+{
+    int32_t partitions = problem->partitions_of_topic;
+    uint64_t *racks = arena_alloc(&problem->arena, (size_t)partitions * sizeof *racks);
+    for (int32_t p = 0; p < partitions; p++) {
+        racks[p] = (uint64_t)1 << p % RACKS | (uint64_t)1 << (p + 1) % RACKS;
+    }
+    for (int32_t t = 0; t < problem->input.topic_count; t++) {
+        topics[t].racks = racks;
+    }
+    for (int32_t i = 0; i < problem->input.member_count; i++) {
+        problem->members[i].rack = i % RACKS;
+    }
+}
+
 static void make_problem(struct problem *problem, const struct point *point)
 {
     arena_init(&problem->arena, SIZE_MAX);
@@ -119,6 +137,9 @@ static void make_problem(struct problem *problem, const struct point *point)
     problem->input =
         (struct assignor_input){problem->members, point->members, topics,        point->topics,
                                 subscriptions,    buckets,        ASSIGNOR_STEPS};
+    if (has_racks) {
+        add_racks(problem, topics);
+    }
 }
 
 /* What the others got becomes what they have; the last member is new. */
@@ -133,12 +154,38 @@ static void make_incremental(struct problem *problem, enum assignor_kind assigno
     }
 }
 
-/* All partitions, and uniform's loads within one of each other in each bucket. */
+/* How many partitions are in both, sorted as they are. */
+static int64_t overlap(const struct assignor_member *member, const struct assignor_share *share)
+{
+    int64_t partitions = 0;
+    int32_t r = 0;
+    for (int32_t i = 0; i < member->current_count; i++) {
+        struct assignor_run had = member->current[i];
+        for (; r < share->run_count; r++) {
+            struct assignor_run has = share->runs[r];
+            if (has.topic > had.topic ||
+                (has.topic == had.topic && has.first >= had.first + had.count)) {
+                break;
+            }
+            int32_t first = has.first > had.first ? has.first : had.first;
+            int32_t end = min32(has.first + has.count, had.first + had.count);
+            partitions += has.topic == had.topic && end > first ? end - first : 0;
+            if (has.topic == had.topic && has.first + has.count > had.first + had.count) {
+                break;
+            }
+        }
+    }
+    return partitions;
+}
+
+/* All partitions; uniform's loads within one of each other in each bucket, and nothing moved but
+ * what the new member got. */
 static bool is_right(const struct problem *problem,
                      const struct point *point,
                      const struct assignor_result *result)
 {
     int64_t partitions = 0;
+    int64_t kept = 0;
     int32_t least[BUCKETS];
     int32_t most[BUCKETS] = {0};
     memset(least, 0x7f, sizeof least);
@@ -146,6 +193,7 @@ static bool is_right(const struct problem *problem,
         int32_t b = problem->members[i].subscription;
         int32_t count = result->shares[i].partition_count;
         partitions += count;
+        kept += overlap(&problem->members[i], &result->shares[i]);
         least[b] = min32(least[b], count);
         most[b] = count > most[b] ? count : most[b];
     }
@@ -153,6 +201,10 @@ static bool is_right(const struct problem *problem,
         if (point->assignor == ASSIGNOR_UNIFORM && most[b] - least[b] > 1) {
             return false;
         }
+    }
+    int32_t of_new = result->shares[point->members - 1].partition_count;
+    if (point->assignor == ASSIGNOR_UNIFORM && !point->is_full && kept != partitions - of_new) {
+        return false;
     }
     return !result->is_exhausted &&
            partitions == (int64_t)problem->partitions_of_topic * point->topics;
@@ -356,6 +408,8 @@ int main(int argc, char **argv)
         bool has_value = i + 1 < argc;
         if (strcmp(argv[i], "--short") == 0) {
             is_short = true;
+        } else if (strcmp(argv[i], "--racks") == 0) {
+            has_racks = true;
         } else if (strcmp(argv[i], "--list") == 0) {
             is_list = true;
         } else if (has_value && strcmp(argv[i], "--seconds") == 0) {
