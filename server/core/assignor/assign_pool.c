@@ -15,7 +15,9 @@ static int32_t withheld_count(const struct assignor_topic *topic)
     for (int32_t w = 0; w < words_of(topic->partition_count); w++) {
         int32_t bits = topic->partition_count - w * BITS;
         uint64_t mask = bits >= BITS ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
-        n += __builtin_popcountll(topic->withheld[w] & mask);
+        for (uint64_t left = topic->withheld[w] & mask; left != 0; left &= left - 1) {
+            n++;
+        }
     }
     return n;
 }
