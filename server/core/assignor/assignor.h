@@ -59,8 +59,9 @@ struct assignor_run {
 
 struct assignor_topic {
     int32_t partition_count; /* 0 and more */
-    /* Bit p % 64 of word p / 64: partition p is nobody's (sealed, retired, not yet released by its
-     * parents' owners). NULL: none is. */
+    /* Bit p % 64 of word p / 64: partition p is nobody's, say a shard that is retired or consumed
+     * to its end, or a child whose parents are not. A sealed one that still has something to
+     * consume is handed out like others. NULL: none is withheld. */
     const uint64_t *withheld;
     const uint64_t *racks; /* per partition, bit r: a replica in rack r. NULL: unknown */
 };
