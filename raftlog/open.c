@@ -88,6 +88,26 @@ static bool stand(struct raftlog *log, const struct raft_dir *found, char *messa
     return is_good;
 }
 
+static bool remove_torn(struct raftlog *log,
+                        const struct raft_dir *found,
+                        char *message,
+                        size_t len)
+{
+    if (found->torn[0] == '\0') {
+        return true;
+    }
+    int rv = raft_dir_remove_torn(log->data.raft_dir, found);
+    if (rv != 0) {
+        snprintf(message, len, "cannot remove %s/%s, whose first write never ended: %s",
+                 log->data.raft_dir, found->torn, uv_strerror(rv));
+        return false;
+    }
+    report_log(&log->report, RAFTLOG_WARN,
+               "raftlog_torn_file_removed dir=%s file=%s: its first write never ended",
+               log->data.raft_dir, found->torn);
+    return true;
+}
+
 static bool open_directory(struct raftlog *log, char *message, size_t len)
 {
     if (!data_dir_open(&log->data, log->options.dir, log->options.cluster_id, log->options.node_id,
@@ -108,20 +128,13 @@ static bool open_directory(struct raftlog *log, char *message, size_t len)
                  log->data.raft_dir, found.file);
         return false;
     }
-    if (found.torn[0] != '\0') {
-        rv = raft_dir_remove_torn(log->data.raft_dir, &found);
-        report_log(&log->report, RAFTLOG_WARN,
-                   "raftlog_torn_file dir=%s file=%s removed=%d: the power failed during its first "
-                   "write, so nothing of it was acknowledged",
-                   log->data.raft_dir, found.torn, rv == 0);
-    }
     if (found.health == RAFT_DIR_LOST_END) {
         report_log(&log->report, RAFTLOG_ERROR,
                    "raftlog_entries_damaged dir=%s file=%s: entries behind a damaged one are "
                    "dropped; this node catches up before it votes again",
                    log->data.raft_dir, found.file);
     }
-    return stand(log, &found, message, len);
+    return stand(log, &found, message, len) && remove_torn(log, &found, message, len);
 }
 
 /* The library. */

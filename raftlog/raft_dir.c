@@ -109,7 +109,7 @@ struct segment {
     bool is_cut; /* behind batches */
     bool has_bad;
     bool has_more; /* sound ones behind the bad one */
-    bool is_torn;  /* none at all, and the beginning is missing */
+    bool is_torn;  /* the beginning is missing */
 };
 
 static void inspect_segment(const uint8_t *bytes, size_t len, struct segment *segment)
@@ -128,7 +128,7 @@ static void inspect_segment(const uint8_t *bytes, size_t len, struct segment *se
     for (; segment->has_bad && !segment->has_more && at + SUMS_LEN + COUNT_LEN <= len; at += 8) {
         segment->has_more = batch_len(bytes + at, len - at) != 0;
     }
-    segment->is_torn = bytes_le64(bytes) == 0 && !segment->has_batches && !segment->has_more;
+    segment->is_torn = bytes_le64(bytes) == 0 && !segment->has_batches;
 }
 
 static int read_all(const char *dir, const char *name, struct buf *out)

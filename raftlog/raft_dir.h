@@ -5,9 +5,12 @@
  * Where a readable batch follows a bad one, entries that were acknowledged may be among those that
  * it drops (R18).
  *
- * But where the power failed while the first batch of a file was being written, and the file's first
- * sector is missing while a later one is there, it takes the file for corrupt and does not start.
- * Nothing in such a file was acknowledged; it is to be removed, as the library removes empty ones. */
+ * But where the first write to a file ended half-way, and the file's first sector is missing while
+ * a later one is there, it takes the file for corrupt and does not start. Such a file is to be
+ * removed, as the library removes empty ones. Nothing in it was acknowledged; but where whole
+ * batches are left of it, it cannot be told from one that was damaged later (one write may hold
+ * several), so then the node counts as one that has lost entries, too: remove it once that is
+ * remembered. */
 #ifndef RAFTLOG_RAFT_DIR_H
 #define RAFTLOG_RAFT_DIR_H
 
@@ -31,7 +34,7 @@ struct raft_dir {
     bool has_log;  /* more than metadata and the entry that a bootstrap writes */
     enum raft_dir_health health;
     char file[64]; /* the one that is not sound */
-    char torn[64]; /* whose first write never ended; "": none */
+    char torn[64]; /* the one to remove; "": none */
 };
 
 /* 0, or a negative errno. */
