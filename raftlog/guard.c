@@ -312,6 +312,7 @@ static void on_tick(struct raft_io *io)
         guard->tick(io);
     }
     guard_disk_tick(guard);
+    guard_turn(guard);
     guard_poll(guard);
 }
 

@@ -28,7 +28,7 @@ enum guard_rule {
     GUARD_REJOIN = 0x200,       /* G8: a node whose disk was lost gives no vote until caught up */
     GUARD_COMPACTED = 0x400,    /* G9: skip what we have compacted in an old AppendEntries */
     GUARD_VALIDATED = 0x7ff,    /* the rules above, as validated by simulation */
-    GUARD_ONE_TRUNCATE = 0x800, /* G6: also no truncate or snapshot while a truncate is pending */
+    GUARD_ONE_TRUNCATE = 0x800, /* G11: nothing is written while the log is being truncated */
     GUARD_CHUNK = 0x1000,       /* G10: cut long AppendEntries; commit no further than they reach */
     GUARD_HOLD_ACKS = 0x2000,   /* G2: hold back early acks until then, instead of dropping them */
     GUARD_KNOWN_SNAP = 0x4000,  /* G3: a snapshot whose last entry we have confirms our log to it */
@@ -57,6 +57,7 @@ enum {
      * a snapshot, that has not completed counts as one that never will. */
     GUARD_APPEND_TICKS_MAX = 600,
     GUARD_SNAPSHOT_TICKS_MAX = 12000,
+    GUARD_TRUNCATE_TICKS_MAX = 60, /* once what was written before is done */
     /* One AppendEntries ends with the entry that makes it this large, or with this many. */
     GUARD_CHUNK_BYTES_MAX = 4 << 20,
     GUARD_CHUNK_ENTRIES_MAX = 1024,
@@ -77,6 +78,9 @@ struct guard_events {
     void (*stepped_down)(void *ctx);
     /* 0: nobody known. */
     void (*leader)(void *ctx, raft_id id);
+    /* G11: whether the log on disk has ended before [index] since it was truncated there, durably:
+     * 1, 0 (not yet), or negative: it cannot be told. NULL: it has when truncate() returns. */
+    int (*truncated)(void *ctx, raft_index index);
 };
 
 /* An acknowledgement that came before it may be counted. */
@@ -104,18 +108,21 @@ struct guard {
     raft_index verified;                 /* ... its leader has confirmed our log up to here (G3) */
     struct guard_held_ack held[GUARD_HELD_ACKS_MAX];
     unsigned held_count;
-    raft_term ready_term;       /* an own entry of this term is durable (G2) */
-    raft_term barrier_term;     /* a barrier was accepted in this term (G1) ... */
-    raft_term serving_term;     /* ... and has been committed */
-    raft_term leading_term;     /* stepped_up() was told for it and stepped_down() not yet; or 0 */
-    raft_id leader_id;          /* as told last */
-    raft_index rejoin_target;   /* 0 until known (G8) */
-    unsigned puts;              /* snapshot writes in progress (G6) ... */
-    unsigned installs;          /* ... and those of them that replace the log */
-    unsigned appends;           /* log writes in progress */
-    unsigned truncates_pending; /* truncations whose following append has not completed ... */
-    unsigned truncates_alone;   /* ... or has not even been submitted */
-    unsigned append_ticks;      /* since the oldest write was begun or one completed */
+    raft_term ready_term;        /* an own entry of this term is durable (G2) */
+    raft_term barrier_term;      /* a barrier was accepted in this term (G1) ... */
+    raft_term serving_term;      /* ... and has been committed */
+    raft_term leading_term;      /* stepped_up() was told for it and stepped_down() not yet; or 0 */
+    raft_id leader_id;           /* as told last */
+    raft_index rejoin_target;    /* 0 until known (G8) */
+    unsigned puts;               /* snapshot writes in progress (G6) ... */
+    unsigned installs;           /* ... and those of them that replace the log */
+    unsigned appends;            /* log writes in progress */
+    unsigned truncates_pending;  /* truncations whose following append has not completed ... */
+    unsigned truncates_alone;    /* ... or has not even been submitted */
+    raft_index truncating;       /* G11: where, until that is seen on the disk; else 0 */
+    struct guard_write *waiting; /* G11: writes that wait for it, in order */
+    unsigned truncate_ticks;     /* since nothing but the truncation was in progress */
+    unsigned append_ticks;       /* since the oldest write was begun or one completed */
     unsigned put_ticks;
 #if ROSTER_BUG == 2
     struct append *lazy; /* not on the disk yet */
@@ -139,6 +146,10 @@ void guard_poll(struct guard *guard);
 /* Tells a step-down that the library has made but the guard not seen yet: to be called where
  * committed entries come out of the library, in the middle of one of its functions. */
 void guard_poll_step_down(struct guard *guard);
+
+/* Writes what had to wait (G11). At the end of each turn of the loop, not out of the library's
+ * depths; the guard does so with each tick, too. */
+void guard_turn(struct guard *guard);
 
 /* Whether the library is in the middle of replacing what is on the disk. Closed then, it frees what
  * a thread of the pool still works with, so it must not be. */

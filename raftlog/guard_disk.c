@@ -131,6 +131,32 @@ static void append_done(struct raft_io_append *request, int status)
 }
 #endif
 
+static int write_append(struct guard *guard, const struct guard_write *write)
+{
+    struct append *append = calloc(1, sizeof *append);
+    ensure(append != NULL);
+    *append =
+        (struct append){.inner = write->append.request, .cb = write->append.cb, .guard = guard};
+    if (guard->raft->state == RAFT_LEADER) {
+        append->term = guard->raft->current_term;
+    }
+    append->truncates = guard->truncates_alone;
+    guard->truncates_alone = 0;
+#if ROSTER_BUG == 2 /* it counts as done at once, and is written with the next tick */
+    int rv = keep_for_later(append, write->append.entries, write->append.n);
+#else
+    int rv = guard->original.append(guard->io, &append->request, write->append.entries,
+                                    write->append.n, append_done);
+#endif
+    if (rv != 0) {
+        free(append);
+        stop_writing(guard, "a write to the log was refused");
+        return rv;
+    }
+    guard->appends++;
+    return 0;
+}
+
 static int append_entries(struct raft_io *io,
                           struct raft_io_append *request,
                           const struct raft_entry entries[],
@@ -138,62 +164,46 @@ static int append_entries(struct raft_io *io,
                           raft_io_append_cb cb)
 {
     struct guard *guard = guard_of(io);
-    struct append *append = calloc(1, sizeof *append);
-    ensure(append != NULL);
-    *append = (struct append){.inner = request, .cb = cb, .guard = guard};
-    if (guard->raft->state == RAFT_LEADER) {
-        append->term = guard->raft->current_term;
-    }
     if (guard->handling != NULL && guard->handling->type == RAFT_IO_APPEND_ENTRIES) {
         guard_verify(guard, &guard->handling->append_entries);
     }
-    append->truncates = guard->truncates_alone;
-    guard->truncates_alone = 0;
     request->cb = cb;
-#if ROSTER_BUG == 2 /* it counts as done at once, and is written with the next tick */
-    int rv = keep_for_later(append, entries, n);
-#else
-    int rv = guard->original.append(io, &append->request, entries, n, append_done);
-#endif
-    if (rv != 0) {
-        free(append);
-        stop_writing(guard, "a write to the log was refused");
-        return rv;
-    }
-    if (guard->appends++ == 0) {
-        guard->append_ticks = 0;
-    }
-    return 0;
+    return guard_order(guard,
+                       &(struct guard_write){
+                           .kind = GUARD_APPEND,
+                           .append = {.request = request, .entries = entries, .n = n, .cb = cb}});
 }
 
-/* The library forgets one of two disk barriers that overlap (L3), so that later entries land at
- * wrong places. A truncation has no callback; the library always appends behind it, and that
- * append completes after it. */
-static int truncate_log(struct raft_io *io, raft_index index)
+static int write_truncation(struct guard *guard, raft_index index)
 {
-    struct guard *guard = guard_of(io);
     if (guard->puts != 0) {
         guard_stop(guard, "the log was to be truncated while a snapshot is written");
-    }
-    if (guard->truncates_pending != 0 && guard_has(guard, GUARD_ONE_TRUNCATE)) {
-        guard_stop(guard, "the log was to be truncated while it is being truncated");
     }
 #if ROSTER_BUG == 2
     write_lazily(guard);
 #endif
-    int rv = guard->original.truncate(io, index);
+    int rv = guard->original.truncate(guard->io, index);
     if (rv != 0) {
         guard_stop(guard, "truncating the log failed");
         return rv;
     }
     guard->truncates_pending++;
     guard->truncates_alone++;
+    if (guard_has(guard, GUARD_ONE_TRUNCATE) && guard->events->truncated != NULL) {
+        guard->truncating = index;
+    }
     return 0;
+}
+
+static int truncate_log(struct raft_io *io, raft_index index)
+{
+    return guard_order(guard_of(io),
+                       &(struct guard_write){.kind = GUARD_TRUNCATE, .truncate = index});
 }
 
 bool guard_is_rewriting(const struct guard *guard)
 {
-    return guard->truncates_pending != 0 || guard->installs != 0;
+    return guard->truncates_pending != 0 || guard->installs != 0 || guard->waiting != NULL;
 }
 
 struct put {
@@ -218,24 +228,19 @@ static void put_done(struct raft_io_snapshot_put *request, int status)
     guard_poll(guard);
 }
 
-static int put_snapshot(struct raft_io *io,
-                        unsigned trailing,
-                        struct raft_io_snapshot_put *request,
-                        const struct raft_snapshot *snapshot,
-                        raft_io_snapshot_put_cb cb)
+static int write_snapshot(struct guard *guard, const struct guard_write *write)
 {
-    struct guard *guard = guard_of(io);
-    if (guard->truncates_pending != 0 && guard_has(guard, GUARD_ONE_TRUNCATE)) {
-        guard_stop(guard, "a snapshot was to be written while the log is being truncated");
-    }
     struct put *put = calloc(1, sizeof *put);
     ensure(put != NULL);
-    *put = (struct put){.inner = request, .cb = cb, .guard = guard, .is_install = trailing == 0};
-    request->cb = cb;
+    *put = (struct put){.inner = write->put.request,
+                        .cb = write->put.cb,
+                        .guard = guard,
+                        .is_install = write->put.trailing == 0};
 #if ROSTER_BUG == 2
     write_lazily(guard);
 #endif
-    int rv = guard->original.snapshot_put(io, trailing, &put->request, snapshot, put_done);
+    int rv = guard->original.snapshot_put(guard->io, write->put.trailing, &put->request,
+                                          write->put.snapshot, put_done);
     if (rv != 0) {
         free(put);
         guard_stop(guard, "writing a snapshot was refused");
@@ -245,6 +250,33 @@ static int put_snapshot(struct raft_io *io,
     guard->installs += put->is_install;
     guard->put_ticks = 0;
     return 0;
+}
+
+static int put_snapshot(struct raft_io *io,
+                        unsigned trailing,
+                        struct raft_io_snapshot_put *request,
+                        const struct raft_snapshot *snapshot,
+                        raft_io_snapshot_put_cb cb)
+{
+    request->cb = cb;
+    return guard_order(
+        guard_of(io),
+        &(struct guard_write){
+            .kind = GUARD_PUT,
+            .put = {.trailing = trailing, .request = request, .snapshot = snapshot, .cb = cb}});
+}
+
+int guard_disk_write(struct guard *guard, const struct guard_write *write)
+{
+    switch (write->kind) {
+        case GUARD_APPEND:
+            return write_append(guard, write);
+        case GUARD_TRUNCATE:
+            return write_truncation(guard, write->truncate);
+        case GUARD_PUT:
+            return write_snapshot(guard, write);
+    }
+    return RAFT_INVALID;
 }
 
 static int set_term(struct raft_io *io, raft_term term)
@@ -282,8 +314,15 @@ void guard_disk_tick(struct guard *guard)
 #if ROSTER_BUG == 2
     write_lazily(guard);
 #endif
-    if (guard->appends != 0 && ++guard->append_ticks > GUARD_APPEND_TICKS_MAX) {
+    bool has_write = guard->appends != 0 || guard->waiting != NULL;
+    guard->append_ticks = has_write ? guard->append_ticks + 1 : 0;
+    if (guard->append_ticks > GUARD_APPEND_TICKS_MAX) {
         guard_stop(guard, "a write to the log does not complete");
+    }
+    bool is_truncating = guard->truncating != 0 && guard->appends == 0;
+    guard->truncate_ticks = is_truncating ? guard->truncate_ticks + 1 : 0;
+    if (guard->truncate_ticks > GUARD_TRUNCATE_TICKS_MAX) {
+        guard_stop(guard, "the log could not be truncated");
     }
     /* [pending] is set from the freezing of a state until its snapshot is on disk. */
     bool has_snapshot = guard->puts != 0 || guard->raft->snapshot.pending.term != 0;

@@ -27,7 +27,33 @@ bool guard_acks_admit(struct guard *guard, const struct raft_message *message);
 /* An entry of this leader's own term is durable: what was held back is counted now. */
 void guard_acks_release(struct guard *guard);
 
+/* guard_order.c: writes that must wait for others (G11). */
+enum guard_write_kind { GUARD_APPEND, GUARD_TRUNCATE, GUARD_PUT };
+struct guard_write {
+    enum guard_write_kind kind;
+    /* Of the library, as it asked for it. */
+    union {
+        struct {
+            struct raft_io_append *request;
+            const struct raft_entry *entries; /* alive until the callback */
+            unsigned n;
+            raft_io_append_cb cb;
+        } append;
+        raft_index truncate;
+        struct {
+            unsigned trailing;
+            struct raft_io_snapshot_put *request;
+            const struct raft_snapshot *snapshot; /* alive until the callback */
+            raft_io_snapshot_put_cb cb;
+        } put;
+    };
+    struct guard_write *next;
+};
+/* Does it now, or keeps a copy and does it later; a write that fails then ends the process. */
+int guard_order(struct guard *guard, const struct guard_write *write);
+
 /* guard_disk.c */
+int guard_disk_write(struct guard *guard, const struct guard_write *write);
 void guard_disk_attach(struct guard *guard);
 void guard_disk_tick(struct guard *guard);
 #if ROSTER_BUG == 2

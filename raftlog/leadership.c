@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include "raftlog/internal.h"
+#include "raftlog/raft_dir.h"
 #include "rpc/ensure.h"
 
 static void on_fatal(void *ctx, const char *what)
@@ -71,6 +72,12 @@ static void on_leader(void *ctx, raft_id id)
     log->report.events->leader(log->report.ctx, id);
 }
 
+static int on_truncated(void *ctx, raft_index index)
+{
+    const struct raftlog *log = ctx;
+    return raft_dir_is_truncated(log->data.raft_dir, index);
+}
+
 const struct guard_events raftlog_guard_events = {
     .fatal = on_fatal,
     .rejoined = on_rejoined,
@@ -78,4 +85,5 @@ const struct guard_events raftlog_guard_events = {
     .serving = on_serving,
     .stepped_down = on_stepped_down,
     .leader = on_leader,
+    .truncated = on_truncated,
 };

@@ -184,6 +184,7 @@ static void on_check(uv_check_t *check)
     struct raftlog *log = check->data;
     close_if_asked(log);
     if (!log->is_closing) {
+        guard_turn(&log->guard);
         raftlog_handover_turn(log);
         raftlog_submission_check(log);
     }

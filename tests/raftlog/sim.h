@@ -23,10 +23,11 @@ enum sim_fault {
     SIM_TRANSFER = 8,
     SIM_PAUSE = 16,
     SIM_SKEW = 32,
-    SIM_WIPE_QUIET = 64, /* a disk is emptied while all else is well */
-    SIM_WIPE = 128,      /* ... or not */
-    SIM_WIPE_DOWN = 256, /* ... while another node is down */
-    SIM_HASTE = 512,     /* nodes are told that their leader has died, true or not */
+    SIM_WIPE_QUIET = 64,      /* a disk is emptied while all else is well */
+    SIM_WIPE = 128,           /* ... or not */
+    SIM_WIPE_DOWN = 256,      /* ... while another node is down */
+    SIM_HASTE = 512,          /* nodes are told that their leader has died, true or not */
+    SIM_TRUNCATE_LOST = 1024, /* a truncation fails, and the library goes on (L4) */
     SIM_COMMON = 63
 };
 

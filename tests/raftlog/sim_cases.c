@@ -104,6 +104,20 @@ static const struct sim_case cases[] = {
      .seed_last = 27,
      .rules_with = GUARD_VALIDATED,
      .one_with = 2},
+    {.name = "L4",
+     .fault = "a truncation fails, the library goes on, and writes behind what should be gone",
+     .setting = {.seed = 13,
+                 .seconds = 60,
+                 .nodes = 3,
+                 .rules = GUARD_ALL & ~GUARD_ONE_TRUNCATE,
+                 .faults = (SIM_COMMON & ~SIM_DISK) | SIM_TRUNCATE_LOST,
+                 .prevote = 2,
+                 .one = 1,
+                 .hostile = 1,
+                 .ask = true},
+     .seed_last = 13,
+     .rules_with = GUARD_ALL,
+     .one_with = 1},
 };
 
 const struct sim_case *sim_case_find(const char *name)

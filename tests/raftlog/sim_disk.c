@@ -201,7 +201,10 @@ static int io_truncate(struct raft_io *io, raft_index index)
     if (node->puts != 0) { /* the real one forgets the barrier of one of the two (L3) */
         node->is_poisoned = true;
     }
-    enqueue(node, (struct sim_operation){.kind = SIM_TRUNCATE, .index = index});
+    bool is_lost =
+        !sim.is_calm && (sim.setting.faults & SIM_TRUNCATE_LOST) != 0 && sim_chance(100000);
+    enqueue(node, (struct sim_operation){
+                      .kind = SIM_TRUNCATE, .index = index, .status = is_lost ? RAFT_IOERR : 0});
     return 0;
 }
 
@@ -330,6 +333,11 @@ static void reach_platter(struct sim_node *node,
     }
 }
 
+int sim_disk_truncated(const struct sim_node *node, raft_index index)
+{
+    return node->operations == NULL && node->log_first + node->log_count <= index;
+}
+
 void sim_disk_done(struct sim_node *node)
 {
     struct sim_operation *operation = node->operations;
@@ -343,7 +351,7 @@ void sim_disk_done(struct sim_node *node)
     if (operation->status == 0) {
         reach_platter(node, operation, operation->n);
     }
-    node->has_failed_write = operation->status != 0;
+    node->has_failed_write = operation->status != 0 && operation->kind != SIM_TRUNCATE;
     if (operation->kind == SIM_APPEND) {
         operation->append_cb(operation->append, operation->status);
     } else if (operation->kind == SIM_SNAPSHOT) {

@@ -83,6 +83,11 @@ static void on_leader(void *ctx, raft_id id)
     (void)id;
 }
 
+static int on_truncated(void *ctx, raft_index index)
+{
+    return sim_disk_truncated(ctx, index);
+}
+
 static const struct guard_events guard_events = {
     .fatal = on_fatal,
     .rejoined = on_rejoined,
@@ -90,6 +95,7 @@ static const struct guard_events guard_events = {
     .serving = on_term,
     .stepped_down = on_stepped_down,
     .leader = on_leader,
+    .truncated = on_truncated,
 };
 
 void sim_launch(struct sim_node *node)

@@ -160,6 +160,8 @@ extern struct sim sim;
 /* sim_disk.c: the raft_io. */
 void sim_io_init(struct sim_node *node);
 void sim_disk_done(struct sim_node *node);
+/* Whether its log ends before [index], with nothing on the way (guard_events). */
+int sim_disk_truncated(const struct sim_node *node, raft_index index);
 /* What of the writes under way reaches the disk in a crash. */
 void sim_disk_crash(struct sim_node *node);
 

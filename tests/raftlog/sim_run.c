@@ -155,6 +155,10 @@ static void run_event(struct sim_event *event)
     sim.running = event->node;
     if (setjmp(sim_stop) == 0) {
         sim_step(event);
+        const struct sim_node *node = sim.running;
+        if (node != NULL && node->is_up && !node->is_asking && sim.setting.rules != 0) {
+            guard_turn(&sim.running->guard);
+        }
     } else { /* a guard has stopped its process */
         sim_crash(sim.running);
         sim_at(sim_now + sim_below(500 * SIM_MS), SIM_EVENT_RESTART, sim.running, NULL, 0);

@@ -247,3 +247,18 @@ Test(raft_dir, first_write_that_was_torn_is_removed)
     buf_close(&out);
     remove_all();
 }
+
+Test(raft_dir, truncation_is_seen_when_it_is_done)
+{
+    enum { INDEX = 7 };
+    new_directory();
+    write_segment("open-1", 3, -1);
+    cr_assert_eq(raft_dir_is_truncated(directory, INDEX), 0, "a file in use may hold it");
+    write_text(directory, "open-1", "\0\0\0\0\0\0\0\0", 8);
+    cr_assert_eq(raft_dir_is_truncated(directory, INDEX), 1, "one that is prepared does not");
+    write_text(directory, "0000000000000005-0000000000000007", "", 0);
+    cr_assert_eq(raft_dir_is_truncated(directory, INDEX), 0);
+    cr_assert_eq(raft_dir_is_truncated(directory, INDEX + 1), 1);
+    remove_all();
+    cr_assert(raft_dir_is_truncated(directory, INDEX) < 0);
+}
