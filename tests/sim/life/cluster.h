@@ -57,8 +57,7 @@ struct cluster {
     bool is_damaged[MACHINES_MAX]; /* its disk has lost something, and it has not caught up */
     bool is_dead[MACHINES_MAX];    /* for ever */
     int failed_starts[MACHINES_MAX];
-    uint64_t had[MACHINES_MAX];          /* committed and on its disk when it ended */
-    uint64_t must_have[MACHINES_MAX];    /* the same, where its files were damaged since */
+    uint64_t must_have[MACHINES_MAX];    /* the last entry of a file of it that was damaged */
     uint64_t start_number[MACHINES_MAX]; /* of the start that is planned */
     int64_t stopped_at_ms[MACHINES_MAX]; /* -1: it runs */
     int64_t changed_ms;                  /* when the last process began or ended */
@@ -82,9 +81,9 @@ void supervisor_continue(struct life *life, int machine);
 /* Whether one more disk may lose something. */
 bool supervisor_may_damage(const struct life *life, int machine);
 void supervisor_damage(struct life *life, int machine);
-/* Files were damaged that a node itself can tell are: it must not pass over what they held. */
-void supervisor_expect_notice(struct life *life, int machine);
-void supervisor_check_memory(struct life *life, int machine);
+/* A file was damaged that says in its name what it holds: the node must not vote as if it had never
+ * held that. */
+void supervisor_expect_notice(struct life *life, int machine, const char *path);
 /* Nodes that were damaged and have caught up are whole again. */
 void supervisor_look(struct life *life);
 

@@ -263,6 +263,9 @@ static void corrupt(struct life *life)
                           : disk_flip_bit(node, kind, path, sizeof path);
     if (is_done) {
         life_trace(life, "n%d: %s is %s", node, path, is_cut ? "shorter" : "damaged");
+        if (kind == DISK_SEGMENT_CLOSED) {
+            supervisor_expect_notice(life, node - 1, path);
+        }
     }
 }
 

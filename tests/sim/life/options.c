@@ -158,6 +158,10 @@ static void draw_faults(struct faults *faults, struct chance *chance, int nodes)
     }
     faults->pace_ms = chance_between(chance, 500, 8000);
     faults->length_ms = chance_between(chance, 500, 8000);
+    if (chance_in(chance, 250)) { /* hardly anything gets done, but much goes wrong in it */
+        faults->pace_ms = chance_between(chance, 100, 600);
+        faults->length_ms = chance_between(chance, 50, 2000);
+    }
     faults->leader_per_mille = (int)chance_between(chance, 200, 700);
     faults->dead = coin(chance) ? (int)chance_between(chance, 1, nodes / 2) : 0;
 }

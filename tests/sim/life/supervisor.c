@@ -1,13 +1,13 @@
 /* What a service manager does, and an operator: a process that has ended is started again; where
  * one says that its disk is damaged, the disk is emptied and the node rejoins. A process may end
  * for the reasons that it was given only. */
+#include <stdio.h>
 #include <string.h>
 
 #include "raftlog/internal.h"
 #include "server/server.h"
 #include "tests/sim/life/cluster.h"
 #include "tests/sim/life/time.h"
-#include "tests/sim/oracle/copies.h"
 #include "tests/sim/oracle/machine.h"
 #include "tests/sim/oracle/tap.h"
 #include "tests/sim/world/disk.h"
@@ -105,9 +105,6 @@ static void ended(void *ctx, int node, enum node_end end)
     if (end == NODE_QUIT) {
         quit(life, machine);
     }
-    if (copies_committed(machine) > 0) {
-        cluster->had[machine] = copies_committed(machine);
-    }
     tap_ended(life, machine);
     cluster->stopped_at_ms[machine] = -1;
     if (!life->is_over) {
@@ -121,6 +118,23 @@ static void booted(void *ctx, int node)
     time_enter(life);
     life->cluster->changed_ms = life->now_ms;
     life_trace(life, "n%d starts", node);
+}
+
+/* What it says when it has loaded its log: nobody has had time to tell it what is missing. */
+static void logged(void *ctx, int node, const char *line)
+{
+    struct life *life = ctx;
+    const char *started = strstr(line, "raftlog_started ");
+    uint64_t must_have = life->cluster->must_have[node - 1];
+    unsigned long long last = 0;
+    char standing[16] = "";
+    if (started != NULL && must_have > 0 &&
+        sscanf(started, "raftlog_started node=%*d term=%*u last_index=%llu standing=%15s", &last,
+               standing) == 2 &&
+        strcmp(standing, "voter") == 0 && last < must_have) {
+        life_fail(life, "n%d votes without entries up to %llu that it had, and has not noticed",
+                  node, (unsigned long long)must_have);
+    }
 }
 
 /* ---- Standing still ---- */
@@ -166,17 +180,12 @@ void supervisor_damage(struct life *life, int machine)
     life->cluster->is_damaged[machine] = true;
 }
 
-void supervisor_expect_notice(struct life *life, int machine)
+void supervisor_expect_notice(struct life *life, int machine, const char *path)
 {
-    life->cluster->must_have[machine] = life->cluster->had[machine];
-}
-
-void supervisor_check_memory(struct life *life, int machine)
-{
-    uint64_t must_have = life->cluster->must_have[machine];
-    if (must_have > 0 && copies_has_forgotten(machine, must_have)) {
-        life_fail(life, "n%d votes without entries up to %llu that it had, and has not noticed",
-                  machine + 1, (unsigned long long)must_have);
+    unsigned long long last = 0;
+    const char *name = strrchr(path, '/');
+    if (name != NULL && sscanf(name, "/%*u-%llu", &last) == 1) {
+        life->cluster->must_have[machine] = last;
     }
 }
 
@@ -199,7 +208,7 @@ void supervisor_look(struct life *life)
 
 void supervisor_open(struct life *life)
 {
-    static const struct node_events events = {booted, ended, NULL};
+    static const struct node_events events = {booted, ended, logged};
     struct cluster *cluster = life->cluster;
     cluster->life = life;
     for (int i = 0; i < life->machines_count; i++) {

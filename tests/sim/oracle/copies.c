@@ -59,20 +59,3 @@ void copies_check(struct life *life, int machine)
                   machine + 1, index, term, copies);
     }
 }
-
-uint64_t copies_committed(int machine)
-{
-    const struct raftlog *log = log_of(machine);
-    if (log == NULL) {
-        return 0;
-    }
-    const struct raft *raft = &log->raft;
-    return raft->commit_index < raft->last_stored ? raft->commit_index : raft->last_stored;
-}
-
-bool copies_has_forgotten(int machine, uint64_t committed)
-{
-    const struct raftlog *log = log_of(machine);
-    return log != NULL && log->startup.standing == HELLO_VOTER &&
-           raftlog_node_last_index(log) < committed;
-}

@@ -10,7 +10,6 @@
 #include "tests/sim/clients/loner.h"
 #include "tests/sim/clients/tube.h"
 #include "tests/sim/clients/vandal.h"
-#include "tests/sim/life/cluster.h"
 #include "tests/sim/life/time.h"
 #include "tests/sim/oracle/copies.h"
 #include "tests/sim/oracle/machine.h"
@@ -326,7 +325,6 @@ static void before(void *ctx, const struct input *input)
         }
     }
     note_input_time(machine, input);
-    supervisor_check_memory(life, machine->at);
     switch (input->kind) {
         case INPUT_REQUEST:
             called(life, machine, input->call);
