@@ -10,11 +10,11 @@ void assign_runs_init(struct assign_runs *runs, struct arena *arena, int64_t exp
     runs->at = arena_alloc(arena, (size_t)capacity * sizeof *runs->at);
 }
 
-void assign_runs_grow(struct assign_runs *runs)
+void assign_runs_grow(struct assign_runs *runs, int32_t more)
 {
-    ensure(runs->capacity < INT32_MAX / 2);
+    ensure(runs->capacity < INT32_MAX / 2 && more < INT32_MAX / 2);
     struct assignor_run *old = runs->at;
-    runs->capacity *= 2;
+    runs->capacity += runs->capacity > more ? runs->capacity : more;
     runs->at = arena_alloc(runs->arena, (size_t)runs->capacity * sizeof *runs->at);
     memcpy(runs->at, old, (size_t)runs->count * sizeof *old);
 }

@@ -15,14 +15,19 @@ struct assign_runs {
 
 void assign_runs_init(struct assign_runs *runs, struct arena *arena, int64_t expected);
 
-/* Makes room for at least one more. */
-void assign_runs_grow(struct assign_runs *runs);
+/* Makes room for at least [more]. */
+void assign_runs_grow(struct assign_runs *runs, int32_t more);
+
+static inline void assign_runs_reserve(struct assign_runs *runs, int32_t more)
+{
+    if (more > runs->capacity - runs->count) {
+        assign_runs_grow(runs, more);
+    }
+}
 
 static inline void assign_runs_push(struct assign_runs *runs, struct assignor_run run)
 {
-    if (runs->count == runs->capacity) {
-        assign_runs_grow(runs);
-    }
+    assign_runs_reserve(runs, 1);
     runs->at[runs->count++] = run;
 }
 

@@ -95,7 +95,7 @@ struct assignor_input {
     int64_t steps; /* most of them; 0: no search at all */
 };
 
-/* Ascending by topic and first; runs that touch are one run. */
+/* Ascending by topic and first; runs that touch are one run. Without any, [runs] may be NULL. */
 struct assignor_share {
     const struct assignor_run *runs;
     int32_t run_count;

@@ -40,40 +40,108 @@ static inline int32_t take_block(const struct assign_plan *plan,
     return count;
 }
 
+/* The topics of a group of one class, those of which there is something left. */
+struct road {
+    struct lane *lanes;
+    int32_t lane_count;
+    int32_t end;   /* the first subscriber that gets nothing of some lane */
+    bool is_whole; /* all of them: a block is a run */
+};
+
+static struct road road_of(const struct assign_plan *plan, int32_t group, int32_t subscribers)
+{
+    int32_t first = plan->group_start[group];
+    struct road road = {.lane_count = plan->group_start[group + 1] - first, .is_whole = true};
+    road.lanes = arena_alloc(plan->arena, (size_t)road.lane_count * sizeof *road.lanes);
+    for (int32_t i = 0; i < road.lane_count; i++) {
+        int32_t topic = plan->group_topics[first + i];
+        road.lanes[i] = lane_of(plan, topic, subscribers);
+        road.is_whole = road.is_whole && plan->pool.is_whole[topic];
+    }
+    return road;
+}
+
+/* Forgets the topics of which subscriber [i] gets nothing. */
+static void drop_ended(struct road *road, int32_t i)
+{
+    int32_t kept = 0;
+    road->end = INT32_MAX;
+    for (int32_t l = 0; l < road->lane_count; l++) {
+        struct lane lane = road->lanes[l];
+        if (lane.quota == 0 && lane.longer <= i) {
+            continue;
+        }
+        road->lanes[kept++] = lane;
+        if (lane.quota == 0 && lane.longer < road->end) {
+            road->end = lane.longer;
+        }
+    }
+    road->lane_count = kept;
+}
+
+/* A member's block of each topic. Returns how many partitions that is. */
+static int32_t take_blocks(const struct assign_plan *plan,
+                           struct road *road,
+                           struct assign_runs *runs)
+{
+    int32_t partitions = 0;
+    int32_t kept = 0;
+    for (int32_t l = 0; l < road->lane_count; l++) {
+        int32_t count = take_block(plan, &road->lanes[l], runs);
+        partitions += count;
+        road->lanes[kept] = road->lanes[l];
+        kept += count > 0;
+    }
+    road->lane_count = kept;
+    return partitions;
+}
+
+/* The same for the subscriber number [i] where all topics are whole. Nothing is carried along,
+ * which is twice as fast: lanes change only where one of them ends. */
+static int32_t take_whole_blocks(struct road *road, int32_t i, struct assign_runs *runs)
+{
+    if (i == road->end) {
+        drop_ended(road, i);
+    }
+    assign_runs_reserve(runs, road->lane_count);
+    struct assignor_run *next = runs->at + runs->count;
+    int32_t partitions = 0;
+    for (int32_t l = 0; l < road->lane_count; l++) {
+        const struct lane *lane = &road->lanes[l];
+        int32_t longer_before = i < lane->longer ? i : lane->longer;
+        int32_t count = lane->quota + (i < lane->longer);
+        next->topic = lane->topic;
+        next->first = i * lane->quota + longer_before;
+        next->count = count;
+        next++;
+        partitions += count;
+    }
+    runs->count += road->lane_count;
+    return partitions;
+}
+
 /* A class and a group that have only each other: member by member, so that each one's runs are
  * written where they stay. */
 static void assign_alone(const struct assign_plan *plan,
                          int32_t edge,
                          struct assign_runs *runs,
-                         int32_t *begin,
                          struct assignor_result *result)
 {
     int32_t class = plan->edge_class[edge];
-    int32_t group = plan->edge_group[edge];
     int32_t subscribers = assign_plan_class_size(plan, class);
-    int32_t first = plan->group_start[group];
-    int32_t lane_count = plan->group_start[group + 1] - first;
-    struct lane *lanes = arena_alloc(plan->arena, (size_t)lane_count * sizeof *lanes);
-    for (int32_t i = 0; i < lane_count; i++) {
-        lanes[i] = lane_of(plan, plan->group_topics[first + i], subscribers);
-    }
-    for (int32_t i = 0; i < subscribers && lane_count > 0; i++) {
-        int32_t rank = plan->class_ranks[plan->class_start[class] + i];
-        int32_t partitions = 0;
-        int32_t kept = 0;
-        begin[rank] = runs->count;
-        for (int32_t l = 0; l < lane_count; l++) {
-            int32_t count = take_block(plan, &lanes[l], runs);
-            partitions += count;
-            if (kept != l) {
-                lanes[kept] = lanes[l];
-            }
-            kept += count > 0;
+    const int32_t *ranks = plan->class_ranks + plan->class_start[class];
+    struct road road = road_of(plan, plan->edge_group[edge], subscribers);
+    for (int32_t i = 0; i < subscribers && road.lane_count > 0; i++) {
+        int32_t begin = runs->count;
+        int32_t partitions;
+        if (road.is_whole) {
+            partitions = take_whole_blocks(&road, i, runs);
+        } else {
+            partitions = take_blocks(plan, &road, runs);
         }
-        lane_count = kept;
-        struct assignor_share *share = &result->shares[plan->order[rank]];
-        share->run_count = runs->count - begin[rank];
-        share->partition_count = partitions;
+        /* If the list grows later, what is left behind stays as it is. */
+        result->shares[plan->order[ranks[i]]] =
+            (struct assignor_share){runs->at + begin, runs->count - begin, partitions};
     }
 }
 
@@ -158,10 +226,7 @@ static void cut_topics(const struct assign_plan *plan,
 
 /* Classes that share topics: topic by topic, then sorted by member, which keeps the topics'
  * order. */
-static void assign_shared(const struct assign_plan *plan,
-                          struct assign_runs *runs,
-                          int32_t *begin,
-                          struct assignor_result *result)
+static void assign_shared(const struct assign_plan *plan, struct assignor_result *result)
 {
     int64_t *start;
     int32_t *subscribers = list_subscribers(plan, &start);
@@ -174,22 +239,19 @@ static void assign_shared(const struct assign_plan *plan,
     blocks.ranks = assign_plan_ints(plan, blocks.capacity);
     cut_topics(plan, subscribers, start, &blocks, result);
     int32_t count = blocks.runs.count;
+    struct assignor_run *sorted = arena_alloc(plan->arena, (size_t)count * sizeof *sorted);
     int32_t *next = assign_plan_ints(plan, plan->member_count + 1);
     for (int32_t b = 0; b < count; b++) {
         next[blocks.ranks[b] + 1]++;
     }
-    int32_t base = runs->count;
     for (int32_t i = 0; i < plan->member_count; i++) {
         if (next[i + 1] != 0) {
-            begin[i] = base + next[i];
+            result->shares[plan->order[i]].runs = sorted + next[i];
         }
         next[i + 1] += next[i];
     }
     for (int32_t b = 0; b < count; b++) {
-        assign_runs_push(runs, (struct assignor_run){0, 0, 0});
-    }
-    for (int32_t b = 0; b < count; b++) {
-        runs->at[base + next[blocks.ranks[b]]++] = blocks.runs.at[b];
+        sorted[next[blocks.ranks[b]]++] = blocks.runs.at[b];
     }
 }
 
@@ -213,16 +275,12 @@ static int64_t expected_runs(const struct assign_plan *plan)
 
 void range_assign(struct assign_plan *plan, struct assignor_result *result)
 {
-    int32_t *begin = assign_plan_ints(plan, plan->member_count);
     struct assign_runs runs;
     assign_runs_init(&runs, plan->arena, expected_runs(plan));
     for (int32_t e = 0; e < plan->edge_count; e++) {
         if (assign_plan_is_alone(plan, e)) {
-            assign_alone(plan, e, &runs, begin, result);
+            assign_alone(plan, e, &runs, result);
         }
     }
-    assign_shared(plan, &runs, begin, result);
-    for (int32_t i = 0; i < plan->member_count; i++) {
-        result->shares[plan->order[i]].runs = runs.at + begin[i];
-    }
+    assign_shared(plan, result);
 }
