@@ -1,7 +1,9 @@
 """The exact check and Porcupine on generated histories: agree.py [COUNT].
 
 Prints a table by bug: of how many histories each said that they are not linearizable, and how long
-it took. Exit status 1 if they differ on any, or if either finds fault with a correct server.
+it took; and of how many Porcupine says so when it sees them in small windows, and no more than
+NARROW operations at once. Exit status 1 if they differ on any, or if either finds fault with a
+correct server.
 """
 
 import collections
@@ -20,6 +22,7 @@ from ops import History
 from registers import Registers
 
 OPERATIONS = 2000
+WINDOW, NARROW = 200, 3
 
 
 def exact(events):
@@ -61,20 +64,26 @@ def compare(cases, operations, folder):
     begin = time.monotonic()
     results = porcupine.run(paths)
     other = time.monotonic() - begin
-    for (kind, bug, seed), one, result in zip(cases, said, results):
+    in_windows = porcupine.run(paths, length=WINDOW, width=NARROW)
+    for (kind, bug, seed), one, result, less in zip(cases, said, results, in_windows):
         row = rows[kind, bug or "none"]
         row["histories"] += 1
         row["exact"] += one
         row["porcupine"] += bool(result["illegal"])
         row["undecided"] += bool(result["unknown"])
+        row["windows"] += bool(less["illegal"])
+        if less["illegal"] and not one or less["unknown"]:
+            differ += 1
+            print(f"in windows, {kind} {bug} seed {seed}: exact {one}, Porcupine {less}")
         if one != bool(result["illegal"]) or result["unknown"]:
             differ += 1
             print(f"they differ on {kind} {bug} seed {seed}: exact {one}, Porcupine {result}")
-    print(f"{'server':10}{'bug':12}{'histories':>10}{'exact':>8}{'Porcupine':>11}{'undecided':>11}")
+    print(f"{'server':10}{'bug':12}{'histories':>10}{'exact':>8}{'Porcupine':>11}{'windows':>9}"
+          f"{'undecided':>11}")
     for (kind, bug), row in rows.items():
         print(
             f"{kind:10}{bug:12}{row['histories']:10}{row['exact']:8}{row['porcupine']:11}"
-            f"{row['undecided']:11}"
+            f"{row['windows']:9}{row['undecided']:11}"
         )
     print(
         f"{len(cases)} histories of {operations} operations: {differ} differ; exact "

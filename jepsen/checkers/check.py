@@ -48,6 +48,7 @@ DISK_WORDS = (
     "write",
     "restore",
 )
+LOG_SHARE = 0.9  # of the acknowledged commits, that C2 has to cover
 TOLD_MAX = 50  # violations of one checker and invariant
 
 
@@ -56,7 +57,7 @@ class Judgement:
         self.history = history
         self.violations, self.invalid = [], []
         self.checkers = {}
-        self.counts, self.unavailability, self.coverage = {}, [], {}
+        self.counts, self.unavailability, self.coverage, self.porcupine = {}, [], {}, {}
 
     def run(self, name, what):
         """Collects what a checker yields, and how long it took."""
@@ -84,6 +85,7 @@ class Judgement:
             "counts": self.counts,
             "unavailability": self.unavailability,
             "log": self.coverage,
+            "porcupine": self.porcupine,
             "checkers": self.checkers,
             "invariants": {
                 v.invariant: sum(w.invariant == v.invariant for w in self.violations)
@@ -131,9 +133,15 @@ def judge(history, dumps=(), logs=None, path=None):
         result.run("C2 log", checker.check)
         result.coverage = checker.coverage
         result.invalid += [f"the dump of {name} has no end" for name in log.incomplete]
+        least = history.options.get("log_share", LOG_SHARE)
+        if result.coverage["share"] < least:
+            result.invalid.append(
+                f"the nodes' logs cover {result.coverage['share']:.0%} of the acknowledged commits, "
+                f"at least {least:.0%} are wanted"
+            )
     if path is not None:
         try:
-            result.run("C3 porcupine", lambda: porcupine.check(path, history))
+            result.run("C3 porcupine", lambda: porcupine.check(path, history, result.porcupine))
         except porcupine.Unavailable as reason:
             result.invalid.append(f"Porcupine could not judge: {reason}")
     result.run("C5 replicas", lambda: replicas.check(history, dumps, logs))

@@ -1,12 +1,13 @@
 """C3: runs ../porcupine, the independent third, on a history file.
 
 The program is built once, where there is a network (`check --prepare`), and again when its source
-changes.
+changes. It has limits: see ../porcupine/main.go. What it did within them stands in the results.
 """
 
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 
@@ -14,7 +15,11 @@ from verdict import Violation
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "porcupine"
 CACHE = pathlib.Path(os.environ.get("ROSTER_CACHE", SOURCE.parent.parent / ".cache")) / "porcupine"
-TIMEOUT_S = 60  # of one register
+TIMEOUT_S = 10  # of one window of a register
+OPERATIONS_MAX = 1_000_000  # of all registers; beyond it a sample is judged, drawn by the run's seed
+RUN_S = 300  # of a history
+MEMORY_BYTES = 6 << 30  # of addresses; go reserves more than it uses
+TOLD = ("registers", "judged", "operations", "windows", "thinned", "widest")
 
 
 class Unavailable(Exception):
@@ -38,22 +43,34 @@ def _run(command, **more):
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout
     except subprocess.CalledProcessError as error:
-        raise Unavailable(f"{command[0]} {command[1]}: {error.stderr.strip()[-500:]}") from None
+        # Of a Go program that died the beginning says why, of the compiler the end.
+        said = error.stderr.strip()
+        raise Unavailable(f"{command[0]} {command[1]}: {said[:200]} ... {said[-300:]}") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{command[0]} did not come to an end") from None
 
 
-def run(paths, retention_ms=None, timeout_s=TIMEOUT_S):
-    """One dict per history: {"file", "registers", "operations", "illegal": [...], "unknown":
-    [...]}."""
-    arguments = [str(build()), f"-timeout={timeout_s}s"]
+def _limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def run(paths, retention_ms=None, timeout_s=TIMEOUT_S, **limits):
+    """[limits]: length, width, operations, seed, see ../porcupine/main.go. One dict per history: {"file", "registers", "judged", "operations", ..., "illegal": [...],
+    "unknown": [...]}: verdict in ../porcupine/main.go."""
+    arguments = [str(build()), f"-timeout={timeout_s}s",
+                 *(f"-{name}={value}" for name, value in limits.items())]
     if retention_ms is not None:
         arguments.append(f"-retention={retention_ms}ms")
-    said = _run(arguments + [str(p) for p in paths])
+    said = _run(arguments + [str(p) for p in paths], timeout=RUN_S * len(paths),
+                preexec_fn=_limit_memory)
     return [json.loads(line) for line in said.splitlines()]
 
 
-def check(path, history):
-    """Violations; raises Unavailable."""
-    result = run([path], history.options.get("retention_ms"))[0]
+def check(path, history, told):
+    """Violations; raises Unavailable. [told] gets what was judged."""
+    result = run([path], history.options.get("retention_ms"), operations=OPERATIONS_MAX,
+                 seed=history.options.get("seed") or 1)[0]
+    told.update({key: result[key] for key in TOLD})
     for register in result["illegal"] or []:
         yield Violation("I1", "C3", f"{register}: not linearizable, says Porcupine")
     for register in result["unknown"] or []:

@@ -249,9 +249,10 @@ func content(offset, epoch, metadata interface{}) string {
 }
 
 // A generation begins between the first join that can have caused it and the first ok that knows
-// it.
+// it; and, since generations rise, after the call of every request that an older one answered, and
+// before the first ok that knows a newer one.
 func (b *builder) addGenerations(requests []*request) {
-	type birth struct{ call, seen int64 }
+	type birth struct{ call, seen, last int64 }
 	births := map[string]map[int64]birth{}
 	lost := map[string]int64{}
 	for _, r := range requests {
@@ -269,7 +270,7 @@ func (b *builder) addGenerations(requests []*request) {
 		}
 		now, old := births[r.asked.Group][gen]
 		if !old {
-			now = birth{forever, forever}
+			now = birth{forever, forever, math.MinInt64 / 2}
 		}
 		if r.f == "join" && r.call < now.call {
 			now.call = r.call
@@ -277,15 +278,41 @@ func (b *builder) addGenerations(requests []*request) {
 		if r.ended < now.seen {
 			now.seen = r.ended
 		}
+		if r.call > now.last {
+			now.last = r.call
+		}
 		births[r.asked.Group][gen] = now
 	}
 	for group, those := range births {
-		for gen, when := range those {
+		order := make([]int64, 0, len(those))
+		for gen := range those {
+			order = append(order, gen)
+		}
+		sort.Slice(order, func(a, b int) bool { return order[a] < order[b] })
+		last, first := int64(math.MinInt64/2), int64(forever)
+		for i := range order { // backwards: what newer ones say
+			gen := order[len(order)-1-i]
+			when := those[gen]
+			if when.seen > first {
+				when.seen = first
+			}
+			first = when.seen
+			those[gen] = when
+		}
+		for _, gen := range order {
+			when := those[gen]
+			bound := last
+			if when.last > last {
+				last = when.last
+			}
 			if first, known := lost[group]; known && first < when.call {
 				when.call = first
 			}
 			if when.call == forever || when.call > when.seen {
 				when.call = math.MinInt64 / 2 // nobody's join is in the history
+			}
+			if when.call < bound && bound <= when.seen {
+				when.call = bound // else generations fall, which is others' to say
 			}
 			for _, key := range b.ofGroup[group] {
 				b.registers[key].steps = append(b.registers[key].steps,
@@ -363,7 +390,6 @@ func (reg *register) operations(retention time.Duration) []porcupine.Operation {
 	sort.SliceStable(operations, func(a, b int) bool {
 		return operations[a].Call < operations[b].Call
 	})
-	giveClients(operations)
 	return operations
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// kind: commit, fetch, delete, generation, or credit: a deletion of unknown outcome was asked for.
+// kind: commit, fetch, delete, generation, credit: a deletion of unknown outcome was asked for, or
+// forget: from here on nobody knows what the state is.
 // value: what is written or was read, "" is none. gen: what a commit was made under, -1 for none;
 // what a generation is. sure: it has certainly taken effect. whole: the group was deleted.
 type action struct {
@@ -21,21 +22,29 @@ type action struct {
 // outcome may still take effect. One of them does where none is read and nothing else explains it:
 // at any other time it would make no difference.
 type state struct {
-	value   string
-	gen     int64
-	credits int
+	value    string
+	gen      int64
+	credits  int
+	anyValue bool // nobody knows
+	anyGen   bool
 }
 
 func stepState(s state, do action, mayExpire bool) (bool, state) {
 	switch do.kind {
+	case "forget":
+		return true, state{anyValue: true, anyGen: true}
 	case "generation":
-		ok := do.gen > s.gen
-		s.gen = do.gen
+		ok := s.anyGen || do.gen > s.gen
+		s.gen, s.anyGen = do.gen, false
 		return ok, s
 	case "credit":
 		s.credits++
 		return true, s
 	case "fetch":
+		if s.anyValue {
+			s.value, s.anyValue = do.value, false
+			return true, s
+		}
 		if do.value == "" && s.value != "" && !mayExpire {
 			s.credits--
 			s.value = ""
@@ -46,13 +55,16 @@ func stepState(s state, do action, mayExpire bool) (bool, state) {
 		}
 		return do.value == s.value, s
 	case "delete":
-		s.value = ""
+		s.value, s.anyValue = "", false
 		return true, s
 	default:
-		if do.gen >= 0 && do.gen != s.gen {
+		if do.gen >= 0 && do.gen != s.gen && !s.anyGen {
 			return !do.sure, s
 		}
-		s.value = do.value
+		if do.gen >= 0 {
+			s.gen, s.anyGen = do.gen, false
+		}
+		s.value, s.anyValue = do.value, false
 		return true, s
 	}
 }
@@ -64,10 +76,13 @@ func model(retention time.Duration) porcupine.Model {
 		Step: func(s, input, _ interface{}) []interface{} {
 			do := input.(action)
 			ok, next := stepState(s.(state), do, retention > 0)
-			if !ok {
+			if !ok && (do.sure || do.kind != "generation") {
 				return nil
 			}
-			if do.kind == "commit" && !do.sure {
+			if !ok {
+				return []interface{}{s}
+			}
+			if !do.sure && (do.kind == "commit" || do.kind == "generation") {
 				return []interface{}{next, s}
 			}
 			return []interface{}{next}
