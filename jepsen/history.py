@@ -31,8 +31,9 @@ import time
 
 PROCESS_STEP = 100_000
 
-# Certainly without effect. 12 OFFSET_METADATA_TOO_LARGE and the like are refusals of the request.
-DEFINITE = frozenset({3, 12, 22, 23, 24, 25, 26, 28, 42, 68, 69, 79, 81, 82, 110, 111, 113})
+# Certainly without effect. 12 OFFSET_METADATA_TOO_LARGE, 86 GROUP_SUBSCRIBED_TO_TOPIC and the like
+# are refusals of the request.
+DEFINITE = frozenset({3, 12, 22, 23, 24, 25, 26, 28, 42, 68, 69, 79, 81, 82, 86, 110, 111, 113})
 
 OPERATIONS = {
     # One request; its partitions are one atomic write.
