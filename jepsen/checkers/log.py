@@ -183,6 +183,7 @@ class LogCheck:
             "commits": 0,
             "fetches": 0,
             "resolved": 0,
+            "share": 1.0,  # of the acknowledged commits, that are covered
         }
 
     def _at(self, time):
@@ -192,8 +193,11 @@ class LogCheck:
         yield from self.log.violations
         yield from self.replay.violations
         if not self.log.batches:
+            self.covered_from = FOREVER
+            self._measure()
             return
         self.covered_from = self._covered_from()
+        self._measure()
         yield from self._commits()
         yield from self._order()
         yield from self._fetches()
@@ -209,6 +213,11 @@ class LogCheck:
             if op.kind == "ok" and any(self.replay.commits.get(key) for key in self._keys(op))
         ]
         return min(ends, default=FOREVER)
+
+    def _measure(self):
+        done = [op for op in self.history.by_f["commit"] if op.kind == "ok"]
+        covered = sum(op.call > self.covered_from for op in done)
+        self.coverage["share"] = round(covered / len(done), 4) if done else 1.0
 
     def _keys(self, op):
         for topic, partition, offset, _, metadata in op.value["parts"]:

@@ -27,7 +27,10 @@ int disk_open(struct disk *disk, const char *store)
     }
     disk->names.root = open_directory(fd, "data");
     disk->names.trash = open_directory(fd, "trash");
-    return disk->names.root < 0 ? disk->names.root : disk->names.trash < 0 ? disk->names.trash : 0;
+    disk->names.kept = open_directory(fd, "kept");
+    int worst = disk->names.root < disk->names.trash ? disk->names.root : disk->names.trash;
+    worst = worst < disk->names.kept ? worst : disk->names.kept;
+    return worst < 0 ? worst : 0;
 }
 
 static const char *const operation_names[FAULT_OPERATIONS] = {"read", "write", "sync", "name"};
@@ -141,6 +144,8 @@ static bool act(struct disk *disk, char *line, struct buf *reply)
         disk->faults.delay_us = number;
     } else if (strcmp(what, "lose") == 0 && control_number(control_word(&line), 1, &number)) {
         disk->faults.loses = number == 1;
+    } else if (strcmp(what, "keep") == 0 && control_number(control_word(&line), 1, &number)) {
+        disk->names.keeps = number == 1;
     } else if (strcmp(what, "heal") == 0) {
         heal(disk);
     } else if (strcmp(what, "stat") == 0) {

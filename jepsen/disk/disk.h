@@ -16,8 +16,8 @@ struct disk {
     struct faults faults;
 };
 
-/* [store] is a directory; it gets "data", which is what is shown, and "trash". 0, or a negative
- * errno. */
+/* [store] is a directory; it gets "data", which is what is shown, "trash" and "kept". 0, or
+ * a negative errno. */
 int disk_open(struct disk *disk, const char *store);
 
 /* Answers a command (lossfs.c lists them); for control_serve(). */

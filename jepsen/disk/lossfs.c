@@ -19,7 +19,8 @@
  *   delay US           of every write and sync
  *   lose 0|1           syncs are acknowledged and do nothing
  *   heal               ends the last five
- *   stat               counters
+ *   keep 0|1           what is removed has another name in STORE/kept from then on: its number in
+ * the order of removals, and its last name, with a dot between stat               counters
  *
  * Not supported, and refused: links, renaming of directories, holes, special files,
  * fstat() of a file that has no name any more. */
@@ -47,9 +48,12 @@ enum { THREADS_MAX = 8 };
 struct handle {
     int fd;
     struct file *file;
+    struct handle *next;
+    struct handle **link; /* what points to it */
 };
 
 static struct disk disk;
+static struct handle *handles; /* all that are open */
 static int control;
 
 static const char *relative(const char *path)
@@ -113,7 +117,12 @@ static int open_handle(const char *path, int flags, mode_t mode, struct fuse_fil
     }
     struct handle *handle = malloc(sizeof *handle);
     ensure(handle != NULL);
-    *handle = (struct handle){.fd = fd, .file = files_open(&disk.files, fd)};
+    *handle = (struct handle){
+        .fd = fd, .file = files_open(&disk.files, fd), .next = handles, .link = &handles};
+    if (handles != NULL) {
+        handles->link = &handle->next;
+    }
+    handles = handle;
     info->fh = (uint64_t)(uintptr_t)handle;
     info->direct_io = 1;
     return 0;
@@ -139,14 +148,23 @@ static int on_open(const char *path, struct fuse_file_info *info)
     return unlock(open_handle(path, 0, 0, info));
 }
 
-static int on_release(const char *path, struct fuse_file_info *info)
+/* With the lock held. */
+static void release(struct handle *handle)
 {
-    (void)path;
-    struct handle *handle = handle_of(info);
-    lock();
+    *handle->link = handle->next;
+    if (handle->next != NULL) {
+        handle->next->link = handle->link;
+    }
     close(handle->fd);
     files_release(&disk.files, handle->file);
     free(handle);
+}
+
+static int on_release(const char *path, struct fuse_file_info *info)
+{
+    (void)path;
+    lock();
+    release(handle_of(info));
     return unlock(0);
 }
 
@@ -451,6 +469,9 @@ static int serve(char *program, const char *mount)
     fuse_loop_cfg_destroy(config);
     fuse_unmount(fuse);
     fuse_destroy(fuse);
+    while (handles != NULL) { /* of programs that were killed */
+        release(handles);
+    }
     return rv < 0;
 }
 

@@ -99,6 +99,14 @@ int names_remove_directory(struct names *names, const char *path)
     return 0;
 }
 
+static void keep(const struct names *names, const char *path, const char *number)
+{
+    const char *last = strrchr(path, '/');
+    char name[NAME_MAX + 32];
+    snprintf(name, sizeof name, "%s.%s", number, last == NULL ? path : last + 1);
+    ensure(linkat(names->root, path, names->kept, name, 0) == 0);
+}
+
 int names_remove(struct names *names, const char *path)
 {
     char trash[24];
@@ -109,6 +117,9 @@ int names_remove(struct names *names, const char *path)
     }
     if (S_ISDIR(found.st_mode)) {
         return -EISDIR;
+    }
+    if (names->keeps) {
+        keep(names, path, trash);
     }
     if (renameat(names->root, path, names->trash, trash) != 0) {
         return -errno;

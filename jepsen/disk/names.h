@@ -7,6 +7,7 @@
 #ifndef JEPSEN_DISK_NAMES_H
 #define JEPSEN_DISK_NAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,6 +16,8 @@ struct name_change;
 struct names {
     int root; /* descriptors of directories on the same file system */
     int trash;
+    int kept;   /* where what is removed gets another name, for those who look into it later */
+    bool keeps; /* whether it does */
     uint64_t trashed; /* so many, which names the next one */
     struct name_change *newest;
 };

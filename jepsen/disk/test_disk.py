@@ -268,9 +268,23 @@ class Crashes(unittest.TestCase):
         self.assertEqual(found, 0)
         self.assertGreater(self.disk.counters()["lost_syncs"], 5)
 
+    def test_what_is_removed_is_kept(self):
+        os.close(self.synced("f", b"a"))
+        (self.mount / "f").unlink()
+        self.assertEqual(list(self.disk.kept.iterdir()), [])
+        self.disk.keep()
+        for text in (b"b", b"c"):
+            os.close(self.synced("f", text))
+            (self.mount / "f").unlink()
+            sync_directory(self.mount)
+        kept = sorted(self.disk.kept.iterdir())
+        self.assertEqual([path.name.split(".")[1] for path in kept], ["f", "f"])
+        self.assertEqual([path.read_bytes() for path in kept], [b"b", b"c"])
+
     def test_wrong_commands(self):
         for line in ("", "crush", "fail", "fail write", "fail walk 1", "fail write x", "torn",
-                     "space -1", "space 1 soft", "delay x", "lose 2"):
+                     "space -1", "space 1 soft", "delay x", "lose 2", "keep",
+                     "keep 2"):
             with self.subTest(line=line), self.assertRaises(control.Refused):
                 control.ask(self.disk.socket, line)
 

@@ -29,6 +29,7 @@ class Disk:
         """[directory] is made; in it: mount, store, socket."""
         directory = pathlib.Path(directory)
         self.mount, self.store = directory / "mount", directory / "store"
+        self.kept = self.store / "kept"  # what was removed, after keep(): NUMBER.NAME
         self.socket = directory / "socket"
         for path in (self.mount, self.store):
             path.mkdir(parents=True)
@@ -67,6 +68,9 @@ class Disk:
 
     def lose_syncs(self):
         self._ask("lose 1")
+
+    def keep(self):
+        self._ask("keep 1")
 
     def heal(self):
         self._ask("heal")

@@ -14,6 +14,8 @@ until rejoin().
 Below [out]: nodes/<name>/log and roster.properties, logdump/<name>.jsonl after stop().
 """
 
+import json
+import os
 import pathlib
 import shutil
 import signal
@@ -22,7 +24,7 @@ import threading
 import time
 
 from cluster import Cluster, ClusterError
-from lab import clock, health, room
+from lab import archive, clock, health, room
 from lab.cgroup import Cgroup
 from lab.disk import Disk
 from lab.net import SELF, Net, address
@@ -42,6 +44,13 @@ SETTINGS = {
 # A sanitizer wants to be loaded first; libfaketime is harmless there.
 SANITIZER = {"ASAN_OPTIONS": "verify_asan_link_order=0:abort_on_error=1",
              "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
+def last_line(path):
+    """Of a file of JSON lines."""
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - 4096))
+        return json.loads(file.read().splitlines()[-1])
 
 
 class Programs:
@@ -72,6 +81,8 @@ class Lab(Cluster):
                        self.scratch / "net", self.scratch / "hosts", seed)
         self.disks = {i: Disk(programs.lossfs, self.scratch / name)
                       for i, name in self.names.items()}
+        for disk in self.disks.values():
+            disk.keep()
         self.cgroups = {i: Cgroup(name) for i, name in self.names.items()}
         self.clocks = {i: clock.Clock(self.scratch / f"{name}.clock")
                        for i, name in self.names.items()}
@@ -310,18 +321,37 @@ class Lab(Cluster):
         return codes
 
     def dump(self):
-        """Decodes the stopped nodes' directories. Returns the names of those that could not be."""
+        """Decodes the stopped nodes' directories, one of them with all that its log ever held.
+        Returns the names of those that could not be."""
         target = self.out / "logdump"
         target.mkdir(exist_ok=True)
-        failed = []
-        for i, name in self.names.items():
-            with open(target / f"{name}.jsonl", "wb") as lines, \
-                 open(target / f"{name}.err", "wb") as errors:
-                done = subprocess.run([str(self.programs.logdump), str(self.data(i)), "--facts"],
-                                      stdout=lines, stderr=errors, check=False)
-            if done.returncode != 0:
-                failed.append(name)
+        failed = [name for i, name in self.names.items()
+                  if not self._decode(self.data(i), target / f"{name}.jsonl")]
+        any(self._dump_whole(i, target) for i in self.ids if self.names[i] not in failed)
         return failed
+
+    def _decode(self, data, path):
+        with open(path, "wb") as lines, open(path.with_suffix(".err"), "wb") as errors:
+            return subprocess.run([str(self.programs.logdump), str(data), "--facts"], stdout=lines,
+                                  stderr=errors, check=False,
+                                  env={**os.environ, "TMPDIR": str(self.scratch)}).returncode == 0
+
+    def _dump_whole(self, i, target):
+        """Replaces a node's dump by one of its whole log. False: some of that is lost, or it is not
+        the log that led to where the node is: others' entries that were never committed, say."""
+        path, copy = target / f"{self.names[i]}.jsonl", self.scratch / f"{self.names[i]}.whole"
+        whole = path.with_suffix(".whole")
+        try:
+            if (archive.assemble(self.data(i), self.disks[i].kept, copy)
+                    and self._decode(copy, whole)
+                    and last_line(whole)["hash"] == last_line(path)["hash"]):
+                whole.replace(path)
+                return True
+            return False
+        finally:
+            whole.unlink(missing_ok=True)
+            whole.with_suffix(".err").unlink(missing_ok=True)
+            shutil.rmtree(copy, ignore_errors=True)
 
     def keep_data(self):
         """Copies the nodes' directories to where the logs are."""
