@@ -16,8 +16,10 @@ from workloads.crowd import Crowd  # noqa: E402
 from workloads.fake import (HANG_UP, NOISE, SILENCE, Book, Node, beaten, committed,  # noqa: E402
                             joined, left, synced, unpaired)
 from workloads.member import Member, Shape, deal  # noqa: E402
+from workloads.probe import EVERY_S, Probe  # noqa: E402
 from workloads.standing import ANSWERS, Next, Standing  # noqa: E402
 from workloads.world import World  # noqa: E402
+from wire import array, int16, int32  # noqa: E402
 
 COMMIT, JOIN, BEAT, LEAVE, SYNC = (groups.OFFSET_COMMIT, groups.JOIN_GROUP, groups.HEARTBEAT,
                                    groups.LEAVE_GROUP, groups.SYNC_GROUP)
@@ -343,6 +345,23 @@ class MemberTest(Scripted):
         self.assertEqual(self.book.told("join"), [("info", "join", "closed")])
         self.assertEqual(unpaired(self.book.events), [])
         self.assertEqual(self.world.members, {})
+
+
+class ProbeTest(Scripted):
+    async def test_a_node_that_is_silent_delays_nobody(self):
+        fetched = int32(0) + array([]) + int16(0)
+        await self.begin({groups.OFFSET_FETCH: [fetched],
+                          COMMIT: [committed({("probe", 0): 0})]})
+        silent = await Node({groups.OFFSET_FETCH: [SILENCE]}).start()
+        self.addAsyncCleanup(silent.stop)
+        self.world.nodes["n2"] = silent.address
+        Probe(self.world).start()
+        await asyncio.sleep(10 * EVERY_S)
+        self.assertGreater(sum(event["type"] == "ok" for event in self.book.events), 6)
+        self.assertEqual(set(self.node.keys()), {groups.OFFSET_FETCH, COMMIT})
+        self.assertEqual(set(silent.keys()), {groups.OFFSET_FETCH})
+        self.assertIn(("info", "fetch", "timeout"), self.book.told("fetch"))
+        self.assertEqual(self.world.failures, [])
 
 
 class ChanceTest(unittest.TestCase):
