@@ -417,7 +417,7 @@ static void declare(struct life *life, void *who, uint64_t what)
 {
     struct loner *loner = who;
     char name[TEXT];
-    bool is_due = what < 200 && !life->is_over;
+    bool is_due = what < 4000 && !life->is_over;
     for (int i = 0; is_due && i < TOPICS; i++) {
         const struct state *state = coordinator_state(life->reference);
         snprintf(name, sizeof name, "t%d", i);

@@ -142,10 +142,16 @@ static void obey(struct life *life, const char *word)
         switch_off(life, word + 4);
     } else if (strncmp(word, "workers=", 8) == 0) {
         life->options.workers = (int)(number < WORKERS_MAX ? number : WORKERS_MAX);
+    } else if (strncmp(word, "pace_ms=", 8) == 0) {
+        life->faults->pace_ms = number;
+    } else if (strncmp(word, "length_ms=", 10) == 0) {
+        life->faults->length_ms = number;
     } else if (strncmp(word, "groups=", 7) == 0) {
         life->options.groups = (int)(number < GROUPS_MAX ? number : GROUPS_MAX);
     } else {
-        life_fail(life, "\"%s\" is no option: off=NAME,NAME workers=N groups=N", word);
+        life_fail(life,
+                  "\"%s\" is no option: off=NAME,NAME workers=N groups=N pace_ms=N length_ms=N",
+                  word);
     }
 }
 
@@ -156,8 +162,10 @@ static void draw_faults(struct faults *faults, struct chance *chance, int nodes)
     for (int i = 0; i < FAULT_KINDS; i++) {
         faults->is_on[i] = coin(chance);
     }
-    faults->pace_ms = chance_between(chance, 500, 8000);
-    faults->length_ms = chance_between(chance, 500, 8000);
+    faults->pace_ms =
+        coin(chance) ? chance_between(chance, 500, 2000) : chance_between(chance, 2000, 8000);
+    faults->length_ms =
+        coin(chance) ? chance_between(chance, 500, 2000) : chance_between(chance, 2000, 8000);
     if (chance_in(chance, 250)) { /* hardly anything gets done, but much goes wrong in it */
         faults->pace_ms = chance_between(chance, 100, 600);
         faults->length_ms = chance_between(chance, 50, 2000);

@@ -63,6 +63,9 @@ static bool is_explained(const struct life *life, int machine, const char *words
             return false;
         }
     }
+    if (faults->is_on[FAULT_term] && words[0] == '\0') {
+        return true; /* told twice, it ends at once */
+    }
     return faults->is_on[FAULT_disk_error] || faults->is_on[FAULT_disk_full] ||
            faults->is_on[FAULT_slow_disk] || faults->is_on[FAULT_slow_cpu] ||
            life->cluster->is_damaged[machine];
