@@ -136,8 +136,8 @@ def judge(history, dumps=(), logs=None, path=None):
         least = history.options.get("log_share", LOG_SHARE)
         if result.coverage["share"] < least:
             result.invalid.append(
-                f"the nodes' logs cover {result.coverage['share']:.0%} of the acknowledged commits, "
-                f"at least {least:.0%} are wanted"
+                f"the nodes' logs cover {result.coverage['share']:.0%} of the acknowledged "
+                f"commits, at least {least:.0%} are wanted"
             )
     if path is not None:
         try:

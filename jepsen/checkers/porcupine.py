@@ -16,7 +16,7 @@ from verdict import Violation
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "porcupine"
 CACHE = pathlib.Path(os.environ.get("ROSTER_CACHE", SOURCE.parent.parent / ".cache")) / "porcupine"
 TIMEOUT_S = 10  # of one window of a register
-OPERATIONS_MAX = 1_000_000  # of all registers; beyond it a sample is judged, drawn by the run's seed
+OPERATIONS_MAX = 1_000_000  # of all registers; beyond it the run's seed draws a sample
 RUN_S = 300  # of a history
 MEMORY_BYTES = 6 << 30  # of addresses; go reserves more than it uses
 TOLD = ("registers", "judged", "operations", "windows", "thinned", "widest")
@@ -55,8 +55,8 @@ def _limit_memory():
 
 
 def run(paths, retention_ms=None, timeout_s=TIMEOUT_S, **limits):
-    """[limits]: length, width, operations, seed, see ../porcupine/main.go. One dict per history: {"file", "registers", "judged", "operations", ..., "illegal": [...],
-    "unknown": [...]}: verdict in ../porcupine/main.go."""
+    """One dict per history: verdict in ../porcupine/main.go. [limits]: length, width, operations,
+    seed, as there."""
     arguments = [str(build()), f"-timeout={timeout_s}s",
                  *(f"-{name}={value}" for name, value in limits.items())]
     if retention_ms is not None:

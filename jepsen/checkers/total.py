@@ -30,7 +30,20 @@ def find(directories):
         direct = directory / "results.json"
         paths = [direct] if direct.exists() else sorted(directory.glob("*/results.json"))
         for path in paths:
-            yield path.parent, json.loads(path.read_text(encoding="utf-8"))
+            result = json.loads(path.read_text(encoding="utf-8"))
+            add_lab(path.with_name("lab.json"), result)
+            yield path.parent, result
+
+
+def add_lab(path, result):
+    """What the lab complained about, and how many processes wanted to run (the machine's load)."""
+    if not path.exists():
+        return
+    lab = json.loads(path.read_text(encoding="utf-8"))
+    result["load"] = lab.get("load", [])
+    for problem in lab["problems"]:
+        result["verdict"] = "violation"
+        result["violations"].append({"invariant": "lab", "text": problem})
 
 
 def add_up(runs):
@@ -56,6 +69,13 @@ def report(runs):
         f"{n} {verdict}" for verdict, n in sorted(verdicts.items())
     )
     yield ", ".join(f"{total[name]:,} {name.replace('_', ' ')}" for name in SUMMED)
+    loads = [load for _, result in runs for load in result.get("load", [])]
+    if loads:
+        yield f"the machine's load: median {statistics.median(loads):.1f}, worst {max(loads):.1f}"
+    shares = [result["log"]["share"] for _, result in runs if "share" in result.get("log", {})]
+    if shares:
+        yield (f"acknowledged commits that the nodes' logs cover: {statistics.mean(shares):.1%}, "
+               f"least {min(shares):.1%}")
     for directory, result in runs:
         for violation in result["violations"][:3]:
             yield f"{directory}: {violation['invariant']} {violation['text']}"

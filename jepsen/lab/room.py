@@ -21,6 +21,7 @@ import time
 SCRATCH = pathlib.Path("/var/tmp/roster-jepsen")
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "freezer")
+DEVICES = (pathlib.Path("/dev/fuse"), pathlib.Path("/dev/net/tun"))
 ENTERED = "ROSTER_JEPSEN_ROOM"
 BUSY_S = 5  # how long the kernel may take to end the processes of a room
 NEEDED = ("setpriv", "unshare", "nsenter", "ip", "mount", "fusermount3")
@@ -39,15 +40,25 @@ def scratch():
     return SCRATCH / name()
 
 
+def demand_root():
+    """Says what is wanting and ends, where a lab cannot be."""
+    missing = ["root"] if os.geteuid() != 0 else []
+    missing += [str(path) for path in (*DEVICES, *(CGROUPS / name for name in CONTROLLERS))
+                if not path.exists()]
+    if missing:
+        sys.exit("the lab makes namespaces, mounts, TAP devices and cgroups of version 1, for "
+                 f"which it needs root; missing: {' '.join(missing)}")
+
+
 def enter(argv=None):
     """Does not return outside of a room: there it ends with the status of the program inside."""
     if is_inside():
         _furnish()
         return
+    demand_root()
     missing = [program for program in NEEDED if not shutil.which(program)]
-    if os.geteuid() != 0 or missing:
-        sys.exit(f"the lab needs root and {', '.join(NEEDED)}; missing: "
-                 f"{' '.join(missing) or 'root'}")
+    if missing:
+        sys.exit(f"the lab needs {', '.join(NEEDED)}; missing: {' '.join(missing)}")
     room = f"roster-jepsen-{os.getpid()}-{secrets.token_hex(3)}"
     directory = SCRATCH / room
     directory.mkdir(parents=True)
