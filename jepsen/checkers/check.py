@@ -113,8 +113,8 @@ def check_registers(history, registers):
         yield from atomic.check_group(those, origin)
 
 
-def judge(history, dumps=(), logs=None, path=None):
-    """All checkers; [path]: history.jsonl for Porcupine, None: without it."""
+def judge(history, dumps=(), logs=None, path=None, earlier=()):
+    """All checkers; [path]: history.jsonl for Porcupine, None: without it. [earlier]: dumps.Log."""
     result = Judgement(history)
     result.run("C0 form", lambda: history.problems)
     generations = Generations(history)
@@ -128,7 +128,8 @@ def judge(history, dumps=(), logs=None, path=None):
     result.run("C4 liveness", liveness.check)
     result.unavailability = liveness.table()
     if dumps:
-        log = dumps_module.Log(list(dumps), len(history.options.get("nodes") or dumps))
+        count = len(history.options.get("nodes") or dumps)
+        log = dumps_module.Log(list(dumps), count, earlier)
         checker = log_module.LogCheck(history, log)
         result.run("C2 log", checker.check)
         result.coverage = checker.coverage
@@ -180,6 +181,11 @@ def read_dumps(directory):
     return found
 
 
+def read_earlier(directory):
+    paths = (directory / "logdump/earlier").glob("*.jsonl")
+    return [dumps_module.read_dump(p) for p in sorted(paths, key=lambda path: int(path.stem))]
+
+
 def read_logs(directory):
     """{node: lines}: all files below nodes/NODE whose name begins with "log"."""
     logs = {}
@@ -199,7 +205,8 @@ def check_directory(directory, with_porcupine=True):
     path = directory / "history.jsonl"
     history = History(form.read(path), options)
     dumps, logs = read_dumps(directory), read_logs(directory)
-    result = judge(history, dumps, logs, path if with_porcupine else None)
+    result = judge(history, dumps, logs, path if with_porcupine else None,
+                   read_earlier(directory))
     (directory / "results.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
     (directory / "report.html").write_text(report.render(history, result), encoding="utf-8")
     return result

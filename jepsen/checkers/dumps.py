@@ -1,5 +1,8 @@
 """The nodes' logs, as logdump prints them, joined into the one order that was committed.
 
+Dumps of what the logs held earlier lead to the snapshot with which these begin, each one to that of the
+one before it: what passes through a committed state has only committed entries up to there.
+
 An entry is committed if a majority's dumps hold it under the same raft index and term, or a
 snapshot covers it. Each committed batch appears once, with the verdicts of a node that applied it.
 `first` is the index from which on the order is complete; the facts before it come from a snapshot.
@@ -42,6 +45,14 @@ class Dump:
         elif kind == "end":
             self.end = line
 
+    def replayed(self, last):
+        """{index: proposals} of what it applied, up to the index [last]."""
+        return {
+            entry["index"]: self.proposals.get(raft_index, [])
+            for raft_index, entry in self.entries.items()
+            if entry["type"] == "command" and entry.get("replayed") and entry["index"] <= last
+        }
+
     @property
     def last(self):
         covered = self.snapshot["raft_index"] if self.snapshot else 0
@@ -55,9 +66,10 @@ def read_dump(path):
 
 class Log:
     """batches: [(index, proposals)] in order, complete from `first` on; facts: the rows at first -
-    1; violations: I11, where two dumps do not agree on what is committed."""
+    1; violations: I11, where two dumps do not agree on what is committed. [earlier]: dumps, in the
+    order in which they lead back."""
 
-    def __init__(self, dumps, nodes_count=None):
+    def __init__(self, dumps, nodes_count=None, earlier=()):
         self.dumps = [d for d in dumps if d.end is not None]
         self.incomplete = [d.name for d in dumps if d.end is None]
         self.violations = []
@@ -65,9 +77,9 @@ class Log:
         lasts = sorted((d.last for d in self.dumps), reverse=True)
         self.commit = lasts[majority - 1] if len(lasts) >= majority else 0
         self.batches, self.facts, self.first = [], [], 1
-        self._join()
+        self._join(earlier)
 
-    def _join(self):
+    def _join(self, earlier):
         self._compare()
         base = self._base()
         self.first = (base.snapshot["index"] if base and base.snapshot else 0) + 1
@@ -82,6 +94,15 @@ class Log:
                     and entry.get("replayed")
                 ):
                     best.setdefault(entry["index"], dump.proposals.get(raft_index, []))
+        snapshot = base.snapshot if base else None
+        for dump in earlier:
+            if snapshot is None or dump.end is None:
+                break
+            if dump.hashes.get(snapshot["index"]) != snapshot["hash"]:
+                break  # another node's dump begins earlier than the one that it leads to
+            best.update(dump.replayed(snapshot["index"]))
+            snapshot, self.facts = dump.snapshot, dump.facts
+            self.first = (snapshot["index"] if snapshot else 0) + 1
         self.batches = sorted(best.items())
 
     def _base(self):

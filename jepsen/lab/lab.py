@@ -35,6 +35,7 @@ CLIENT_PORT = 9092
 PEER_PORT = 9093
 RESTART_S = 1.0
 REJOIN_S = 60.0
+PIECES_TRIED_MAX = 4
 SETTINGS = {
     "group.initial.rebalance.delay.ms": 500,
     "raft.snapshot.threshold.bytes": 262144,
@@ -46,11 +47,24 @@ SANITIZER = {"ASAN_OPTIONS": "verify_asan_link_order=0:abort_on_error=1",
              "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
-def last_line(path):
-    """Of a file of JSON lines."""
+def begin_of(path):
+    """The snapshot's line of a dump, or None."""
     with open(path, "rb") as file:
-        file.seek(max(0, path.stat().st_size - 4096))
-        return json.loads(file.read().splitlines()[-1])
+        second = (file.readline(), file.readline())[1]
+    line = json.loads(second) if second else {}
+    return line if line.get("kind") == "snapshot" else None
+
+
+def leads_to(path, goal):
+    """Whether a dump passes through the state of a snapshot."""
+    key = b'"index":%d,' % goal["index"]
+    with open(path, "rb") as file:
+        for text in file:
+            if text.startswith(b'{"kind":"entry"') and key in text:
+                line = json.loads(text)
+                if line.get("index") == goal["index"] and line.get("hash") == goal["hash"]:
+                    return True
+    return False
 
 
 class Programs:
@@ -321,13 +335,14 @@ class Lab(Cluster):
         return codes
 
     def dump(self):
-        """Decodes the stopped nodes' directories, one of them with all that its log ever held.
-        Returns the names of those that could not be."""
+        """Decodes the stopped nodes' directories, and as far as needed and possible what their logs
+        held before. Returns the names of nodes whose directory could not be decoded."""
         target = self.out / "logdump"
-        target.mkdir(exist_ok=True)
+        (target / "earlier").mkdir(parents=True, exist_ok=True)
         failed = [name for i, name in self.names.items()
                   if not self._decode(self.data(i), target / f"{name}.jsonl")]
-        any(self._dump_whole(i, target) for i in self.ids if self.names[i] not in failed)
+        if not failed:
+            self._dump_earlier(target)
         return failed
 
     def _decode(self, data, path):
@@ -336,22 +351,29 @@ class Lab(Cluster):
                                   stderr=errors, check=False,
                                   env={**os.environ, "TMPDIR": str(self.scratch)}).returncode == 0
 
-    def _dump_whole(self, i, target):
-        """Replaces a node's dump by one of its whole log. False: some of that is lost, or it is not
-        the log that led to where the node is: others' entries that were never committed, say."""
-        path, copy = target / f"{self.names[i]}.jsonl", self.scratch / f"{self.names[i]}.whole"
-        whole = path.with_suffix(".whole")
-        try:
-            if (archive.assemble(self.data(i), self.disks[i].kept, copy)
-                    and self._decode(copy, whole)
-                    and last_line(whole)["hash"] == last_line(path)["hash"]):
-                whole.replace(path)
-                return True
-            return False
-        finally:
-            whole.unlink(missing_ok=True)
-            whole.with_suffix(".err").unlink(missing_ok=True)
-            shutil.rmtree(copy, ignore_errors=True)
+    def _dump_earlier(self, target):
+        """earlier/1.jsonl leads to the snapshot with which the longest of the nodes' dumps begins,
+        2.jsonl to that of 1.jsonl, and so on; ends where nothing leads on."""
+        begins = [begin_of(target / f"{name}.jsonl") for name in self.names.values()]
+        goal = None if None in begins else min(begins, key=lambda begin: begin["raft_index"])
+        pieces = [piece for i in self.ids
+                  for piece in archive.pieces(self.data(i), self.disks[i].kept)]
+        number = 0
+        while goal is not None:
+            number += 1
+            path = target / "earlier" / f"{number}.jsonl"
+            if not any(self._dump_piece(piece, path, goal) for piece in
+                       archive.before(pieces, goal["raft_index"])[:PIECES_TRIED_MAX]):
+                path.unlink(missing_ok=True)
+                return
+            goal = begin_of(path)
+
+    def _dump_piece(self, piece, path, goal):
+        """True: the piece leads to the state that [goal], a snapshot's line, says."""
+        copy = self.scratch / "piece"
+        shutil.rmtree(copy, ignore_errors=True)
+        piece.assemble(copy)
+        return self._decode(copy, path) and leads_to(path, goal)
 
     def keep_data(self):
         """Copies the nodes' directories to where the logs are."""

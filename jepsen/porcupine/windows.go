@@ -17,7 +17,8 @@ import (
 // such writes may or may not happen, such reads say nothing.
 func windows(operations []porcupine.Operation, length int) [][]porcupine.Operation {
 	var all [][]porcupine.Operation
-	var before []porcupine.Operation // writes of windows before, that may still be open
+	var before []porcupine.Operation  // of windows before, that may still be open
+	var credits []porcupine.Operation // of all windows before
 	for lo := 0; lo < len(operations); lo += length {
 		hi := lo + length
 		end := int64(forever)
@@ -32,19 +33,27 @@ func windows(operations []porcupine.Operation, length int) [][]porcupine.Operati
 			window = append(window, porcupine.Operation{Input: action{kind: "forget"},
 				Call: begin - 1, Return: begin - 1})
 		}
+		for _, o := range credits { // used up or not: nobody knows
+			o.Call, o.Return = begin, begin
+			window = append(window, o)
+		}
 		for _, o := range before {
-			if o.Return >= begin {
-				open = append(open, o)
-				if left, keeps := possibly(o); keeps {
-					left.Call = begin
-					if left.Input.(action).kind == "credit" {
-						left.Return = begin
-					}
-					window = append(window, left)
+			if o.Return < begin {
+				continue
+			}
+			open = append(open, o)
+			if left, keeps := possibly(o); keeps {
+				left.Call = begin
+				if left.Input.(action).kind == "credit" {
+					left.Return = begin
 				}
+				window = append(window, left)
 			}
 		}
 		for _, o := range operations[lo:hi] {
+			if o.Input.(action).kind == "credit" {
+				credits = append(credits, o)
+			}
 			if o.Return < end {
 				window = append(window, o)
 				continue
