@@ -4,6 +4,7 @@
 
 #include "raftlog/batch.h"
 #include "raftlog/crc32c.h"
+#include "raftlog/internal.h"
 #include "raftlog/proposal_queue.h"
 #include "tests/rpc/leaks.h"
 
@@ -197,6 +198,28 @@ Test(queue, takes_up_to_the_limit_and_at_least_one)
     cr_assert_eq(count, 0);
     cr_assert_eq(proposal_queue_bytes(&queue), 0);
     proposal_queue_close(&queue);
+}
+
+/* R11: what a leader has taken on and not submitted yet. */
+Test(queue, of_a_leader_has_a_limit)
+{
+    static struct raftlog log;
+    struct span ten = SPAN_LITERAL("0123456789");
+    struct span nine = SPAN_LITERAL("123456789");
+    log.is_started = true;
+    log.fsm.session = 1;
+    log.guard.raft = &log.raft;
+    log.raft.state = RAFT_LEADER;
+    log.options.proposal_bytes_max = ten.len;
+    log.options.queue_bytes_max = 3 * proposal_queue_cost(ten) - 1;
+    cr_assert_eq(raftlog_propose(&log, 1, ten), RAFTLOG_OK);
+    cr_assert_eq(raftlog_propose(&log, 2, ten), RAFTLOG_OK);
+    cr_assert_eq(raftlog_propose(&log, 3, ten), RAFTLOG_FULL, "one byte too many");
+    cr_assert_eq(raftlog_propose(&log, 4, nine), RAFTLOG_OK, "exactly full");
+    cr_assert_eq(log.submission.queue.count, 3);
+    raftlog_submission_drop(&log);
+    cr_assert_eq(raftlog_propose(&log, 5, ten), RAFTLOG_OK);
+    proposal_queue_close(&log.submission.queue);
 }
 
 Test(queue, keeps_order_over_many_rounds)

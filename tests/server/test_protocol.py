@@ -146,6 +146,24 @@ class Protocol(NodeTest):
             self.assertEqual((joined.error, joined.generation), (0, 1))
             client.receive()
 
+    def test_row_6_pipelined_commits(self):
+        """R12: commits are in flight together, their replies leave in order, and what stands behind a
+        call sees what that did."""
+        node = self.start()
+        with node.client() as client:
+            self.assertEqual(client.create_topic("jobs", 1), 0)
+            pipelined = []
+            client.send = lambda *asked: pipelined.append(client.frame(*asked))
+            client.commit_begin("g", {("jobs", 0): 5})
+            client.commit_begin("g", {("none", 0): 6})  # refused at once, the first takes a disk write
+            client.create_topic_begin("later", 1)
+            client.commit_begin("g", {("later", 0): 7})
+            client.socket.sendall(b"".join(pipelined))
+            self.assertEqual(client.commit_end(), {("jobs", 0): 0})
+            self.assertEqual(client.commit_end(), {("none", 0): 3})
+            self.assertEqual(client.create_topic_end(), 0)
+            self.assertEqual(client.commit_end(), {("later", 0): 0})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -112,6 +112,26 @@ Test(group, kept_members_keep_their_facts_and_lose_their_assignment)
     cr_assert_not(group->has_assignment);
 }
 
+/* R7: a generation that was decided before a removal, and came into the log behind it. */
+Test(group, a_dead_id_is_no_member_again)
+{
+    uint64_t g = trial_group(&t, "g");
+    trial_generation(&t, g, 1, NAMES("a", "b"));
+    uint64_t a = trial_member(&t, g, "a")->id;
+    uint64_t dead = trial_member(&t, g, "b")->id;
+    struct record_members_removed removed = {g, &dead, 1, CAUSE_LEAVE};
+    cr_assert_eq(trial_put(&t, RECORD_MEMBERS_REMOVED, &removed).error, 0);
+    struct record_member members[2] = {
+        {.id = a, .is_kept = true},
+        {.id = dead, .member_id = text("b"), .session_timeout_ms = 77},
+    };
+    struct record_generation record = {g,         2, text("consumer"), text("range"),
+                                       text("a"), 0, members,          2};
+    cr_assert_eq(trial_put(&t, RECORD_GENERATION, &record).error, 0);
+    cr_assert_eq(trial_facts(&t, g)->members_count, 1);
+    cr_assert_null(group_find_member(trial_facts(&t, g), text("b")));
+}
+
 Test(group, members_of_one_generation_are_distinct)
 {
     uint64_t g = trial_group(&t, "g");
