@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 
 enum { TRAIL_CAP_MIN = 1024 };
@@ -54,6 +55,9 @@ static void apply_batch(struct fsm *fsm, struct batch *batch)
         fsm->stamp_ms = batch->header.stamp_ms;
     }
     fsm->index++;
+#if ROSTER_BUG == 2161 /* the library's index, which counts what no command is */
+    fsm->index = fsm->library->last_applied + 1;
+#endif
     struct raftlog_entry entry = {.index = fsm->index,
                                   .term = batch->header.term,
                                   .stamp_ms = fsm->stamp_ms,
@@ -178,7 +182,9 @@ static bool restore(struct fsm *fsm, struct span snapshot, const char **why)
         is_good = events->state_hash(fsm->report->ctx) == header.state_hash;
     }
     if (is_good) {
+#if ROSTER_BUG != 2162 /* else counted from where this process began */
         fsm->index = header.index;
+#endif
         fsm->stamp_ms = header.stamp_ms;
         fsm->log_bytes = 0;
         fsm->trail.count = 0;

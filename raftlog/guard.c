@@ -435,9 +435,11 @@ static unsigned rules_of_build(unsigned rules)
 {
 #if ROSTER_BUG == 19 /* an ack claims entries that its leader has not verified */
     rules &= ~(unsigned)(GUARD_CLAMP_SYNC | GUARD_CLAMP_ASYNC | GUARD_CLAMP_SNAP);
-#elif ROSTER_BUG == 20 /* whoever asks with an old term never learns of the new one */
+#elif ROSTER_BUG == 20   /* whoever asks with an old term never learns of the new one */
     rules &= ~(unsigned)GUARD_REAL_TERM;
-#elif ROSTER_BUG == 99 /* the library as it is, and the barrier that says when to serve */
+#elif ROSTER_BUG == 2181 /* a node whose disk was lost votes like any other */
+    rules &= ~(unsigned)GUARD_REJOIN;
+#elif ROSTER_BUG == 99   /* the library as it is, and the barrier that says when to serve */
     rules &= GUARD_BARRIER;
 #endif
     return rules;

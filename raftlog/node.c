@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "raftlog/internal.h"
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 
 int64_t raftlog_node_wall_ms(void)
@@ -51,6 +52,9 @@ static void remember_acks(struct raftlog *log)
 /* A node without a part of its log may have acknowledged what it lost, and must not vote. */
 static void check_memory(struct raftlog *log, uint64_t peer_id, uint64_t remembered)
 {
+#if ROSTER_BUG == 2184 /* what a peer remembers is not believed */
+    remembered = 0;
+#endif
     if (!log->is_started || log->startup.standing != HELLO_VOTER ||
         remembered <= raftlog_node_last_index(log)) {
         return;

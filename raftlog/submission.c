@@ -11,6 +11,7 @@
 
 #include "raftlog/batch.h"
 #include "raftlog/internal.h"
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 
 static bool is_accepting(const struct raftlog *log)
@@ -28,8 +29,11 @@ enum raftlog_error raftlog_propose(struct raftlog *log, uint64_t number, struct 
         return RAFTLOG_TOO_LARGE;
     }
     struct proposal_queue *queue = &log->submission.queue;
-    if (log->is_disk_low ||
-        proposal_queue_bytes(queue) + proposal_queue_cost(data) > log->options.queue_bytes_max) {
+    size_t bytes_max = log->options.queue_bytes_max;
+#if ROSTER_BUG == 2114 /* what is proposed and not submitted yet has no limit */
+    bytes_max = SIZE_MAX;
+#endif
+    if (log->is_disk_low || proposal_queue_bytes(queue) + proposal_queue_cost(data) > bytes_max) {
         return RAFTLOG_FULL;
     }
     if (log->handover.is_active) {

@@ -1,5 +1,6 @@
 #include "raftlog/wall_clock.h"
 
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 
 void wall_clock_init(struct wall_clock *clock, size_t nodes_count)
@@ -35,6 +36,9 @@ int64_t wall_clock_median_ms(const struct wall_clock *clock)
 
 bool wall_clock_is_trusted(const struct wall_clock *clock)
 {
+#if ROSTER_BUG == 2192 /* offsets expire by whatever this node's clock says */
+    return true;
+#endif
     int64_t median_ms = wall_clock_median_ms(clock);
     if (!wall_clock_has_majority(clock) || median_ms > WALL_CLOCK_SPREAD_MS_MAX ||
         median_ms < -WALL_CLOCK_SPREAD_MS_MAX) {
@@ -53,6 +57,9 @@ int64_t wall_clock_stamp_ms(const struct wall_clock *clock, int64_t now_ms, int6
 {
     int64_t stamp_ms = now_ms;
     int64_t limit_ms = now_ms + wall_clock_median_ms(clock) + WALL_CLOCK_AHEAD_MS_MAX;
+#if ROSTER_BUG == 2191 /* a clock that is set to next year is believed */
+    limit_ms = INT64_MAX;
+#endif
     if (wall_clock_has_majority(clock) && stamp_ms > limit_ms) {
         stamp_ms = limit_ms;
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 
 enum { KEEPALIVE_SECONDS = 60 };
@@ -126,8 +127,11 @@ bool conn_may_read(struct conn *conn)
     if (conn->is_closed || conn->is_ending || conn->is_crowded || is_paused(conn)) {
         return false;
     }
-    return conn->pending < conns->limits.pipeline_max &&
-           conn->unsent < conns->limits.unsent_bytes_max;
+    size_t pending = conn->pending;
+#if ROSTER_BUG == 2123 /* reads ahead as much as there is */
+    pending = 0;
+#endif
+    return pending < conns->limits.pipeline_max && conn->unsent < conns->limits.unsent_bytes_max;
 }
 
 static void close_oversized(struct conn *conn, int32_t claim)

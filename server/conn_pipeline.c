@@ -1,6 +1,7 @@
 /* A connection's requests from the frame to the reply's turn. */
 #include <string.h>
 
+#include "rpc/build.h"
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
 #include "rpc/frame.h"
@@ -131,6 +132,13 @@ void conn_reply(struct request *request, const void *response)
     if (conn->first != request) {
         keep_reply(request, response);
         request->state = REQUEST_DONE;
+#if ROSTER_BUG == 2122 /* whoever is ready first leaves first */
+        struct buf *early = outbox_buf(&conn->outbox, &conn->conns->outbufs);
+        buf_append(early, request->reply->bytes.data, request->reply->bytes.len);
+        outbox_pool_give(&conn->conns->outbufs, request->reply);
+        request->reply = NULL;
+        conn_mark_dirty(conn);
+#endif
         return;
     }
     struct buf *out = outbox_buf(&conn->outbox, &conn->conns->outbufs);
@@ -214,6 +222,9 @@ static bool may_start(struct conn *conn)
         conn->is_refusing || conn->unsent >= conn->conns->limits.unsent_bytes_max) {
         return false;
     }
+#if ROSTER_BUG == 2121 /* nothing waits for what is before it */
+    return true;
+#endif
     return conn->first == next || (request_peek_key(conn->first) == API_OffsetCommit &&
                                    request_peek_key(next) == API_OffsetCommit);
 }

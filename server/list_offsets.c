@@ -10,6 +10,7 @@
  * There are no records, so earliest is 0 and latest is the highest offset that any group has ever
  * committed: some clients refuse a committed offset outside [earliest, latest] (protocol.md D.2).
  * R20: only the leader knows all commits, every other node answers 6. */
+#include "rpc/build.h"
 #include "rpc/errors.h"
 #include "server/local_parts.h"
 
@@ -102,7 +103,11 @@ static void answer_partition(const struct local_context *ctx,
     if (out->error_code != KAFKA_NONE) {
         return;
     }
-    if (ctx->leader_id != ctx->node_id) {
+    bool is_leader = ctx->leader_id == ctx->node_id;
+#if ROSTER_BUG == 2202 /* a follower tells what it has applied so far */
+    is_leader = true;
+#endif
+    if (!is_leader) {
         out->error_code = KAFKA_NOT_LEADER_OR_FOLLOWER;
         return;
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "rpc/api.h"
+#include "rpc/build.h"
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
@@ -79,7 +80,11 @@ static void add_node(const struct local_context *ctx,
         .port = listener->port,
         .rack = node->rack,
     };
-    if (node->id == ctx->leader_id) {
+    uint64_t leader_id = ctx->leader_id;
+#if ROSTER_BUG == 2201 /* each node names itself */
+    leader_id = ctx->node_id;
+#endif
+    if (node->id == leader_id) {
         cluster->leader = broker;
     }
 }

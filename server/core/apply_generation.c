@@ -1,6 +1,7 @@
 /* Records that begin a generation and give it its assignment (promise 2: each at most once). */
 #include <stdint.h>
 
+#include "rpc/build.h"
 #include "rpc/errors.h"
 #include "server/core/state_internal.h"
 
@@ -17,6 +18,9 @@ static void add_members(struct apply *apply,
         const struct record_member *from = &list[i];
         const struct member *old = from->id == 0 ? NULL : group_member_by_id(group, from->id);
         bool is_dead = old == NULL && (from->id != 0 || from->is_kept);
+#if ROSTER_BUG == 2072 /* a member that was removed meanwhile is one again */
+        is_dead = old == NULL && from->is_kept;
+#endif
         if (is_dead || (old != NULL && group_member_by_id(next, old->id) != NULL)) {
             continue;
         }

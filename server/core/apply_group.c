@@ -1,4 +1,5 @@
 /* Records about a group and single members of it. */
+#include "rpc/build.h"
 #include "rpc/errors.h"
 #include "server/core/state_internal.h"
 
@@ -173,8 +174,12 @@ void apply_group_deleted(struct apply *apply, const void *body)
         return;
     }
     const struct group *group = slot->facts;
-    if (group->members_count > 0 || group->pending_count > 0 ||
-        (record->only_without_offsets && group->offsets.count > 0)) {
+    bool is_in_use = group->members_count > 0 || group->pending_count > 0 ||
+                     (record->only_without_offsets && group->offsets.count > 0);
+#if ROSTER_BUG == 2053 /* empty when it was looked at, so it goes */
+    is_in_use = false;
+#endif
+    if (is_in_use) {
         apply->verdict.error = KAFKA_NON_EMPTY_GROUP;
         return;
     }

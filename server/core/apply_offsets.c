@@ -9,10 +9,12 @@ static int16_t judge(const struct group *group, const struct record_offsets *rec
     if (record->member == 0) {
         return group->members_count == 0 ? KAFKA_NONE : KAFKA_UNKNOWN_MEMBER_ID;
     }
+#if ROSTER_BUG != 2042 /* else an incarnation that was replaced commits on */
     if (group_member_by_id(group, record->member) == NULL) {
         return KAFKA_UNKNOWN_MEMBER_ID;
     }
-#if ROSTER_BUG != 6
+#endif
+#if ROSTER_BUG != 6 && ROSTER_BUG != 2043
     if (record->generation != group->generation) {
         return KAFKA_ILLEGAL_GENERATION;
     }
@@ -79,6 +81,9 @@ void apply_offsets(struct apply *apply, const void *body)
     struct state *state = apply->state;
     struct group_slot *slot = apply_find_group(apply, record->group, KAFKA_UNKNOWN_MEMBER_ID);
     if (slot == NULL) {
+#if ROSTER_BUG == 2041 /* a group that was deleted refuses nothing */
+        apply->verdict.error = KAFKA_NONE;
+#endif
         return;
     }
     apply->verdict.error = judge(slot->facts, record);
@@ -88,6 +93,9 @@ void apply_offsets(struct apply *apply, const void *body)
     const struct topic *topic = state_topic_by_id(state, record->topic);
     if (topic == NULL) {
         apply->verdict.error = KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
+#if ROSTER_BUG == 2044 /* nor does a topic that was deleted */
+        apply->verdict.error = KAFKA_NONE;
+#endif
         return;
     }
     uint64_t partitions = (uint64_t)topic->partitions_count;
@@ -141,14 +149,20 @@ void apply_offsets_expired(struct apply *apply, const void *body)
     if (slot == NULL) {
         return;
     }
+#if ROSTER_BUG != 2051 /* else the group may be in use again */
     if (slot->facts->version != record->version) {
         apply->verdict.error = KAFKA_REBALANCE_IN_PROGRESS;
         return;
     }
+#endif
     for (int32_t i = 0; i < record->offsets_count; i++) {
         const struct record_expired_offset *expired = &record->offsets[i];
         const struct offset_row *row = find_row(slot, expired->topic, expired->partition);
-        if (row != NULL && row->version == expired->version) {
+        bool is_as_seen = row != NULL && row->version == expired->version;
+#if ROSTER_BUG == 2052 /* committed anew meanwhile, and gone all the same */
+        is_as_seen = row != NULL;
+#endif
+        if (is_as_seen) {
             remove_row(apply->state, slot, row);
         }
     }

@@ -68,7 +68,12 @@ static void answer_joins(struct coordinator *c,
         answer.members = i == lineup->leader ? lineup->views : NULL;
         answer.members_count = lineup->count;
         join_answer(c, join, &answer);
-        if (join->gone && join_is_without_id(join) && view->seat->kind == SEAT_MEMBER) {
+        bool never_learns =
+            join->gone && join_is_without_id(join) && view->seat->kind == SEAT_MEMBER;
+#if ROSTER_BUG == 2033 /* whose connection closed meanwhile is a member all the same */
+        never_learns = false;
+#endif
+        if (never_learns) {
             seat_flag(c, view->seat, CAUSE_LEAVE); /* R3: nobody will ever use this id */
         }
     }
@@ -221,7 +226,11 @@ static void stage_members(struct coordinator *c,
     for (int32_t i = 0; i < lineup->count; i++) {
         members[i] = record_of(&lineup->views[i]);
         size_t more = bytes_of(&members[i]);
-        if (bytes > 0 && bytes + more > LIMIT_CHUNK_BYTES) {
+        bool is_full = bytes > 0 && bytes + more > LIMIT_CHUNK_BYTES;
+#if ROSTER_BUG == 2081 /* a generation is one record, however large */
+        is_full = false;
+#endif
+        if (is_full) {
             struct record_members_staged staged = {
                 .group = record->group,
                 .generation = record->generation,

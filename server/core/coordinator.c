@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "rpc/api.h"
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/leadership.h"
@@ -108,6 +109,9 @@ void coordinator_unsettle(struct coordinator *c, struct call *call)
         return;
     }
     call->deadline_ms = c->now_ms + c->limits.election_timeout_ms;
+#if ROSTER_BUG == 2112 /* waits for the barrier however long that takes */
+    call->deadline_ms = INT64_MAX;
+#endif
     call_list_push(&c->unsettled, call);
 }
 
@@ -160,8 +164,13 @@ void coordinator_gone(struct coordinator *c, struct call *call, int64_t now_ms)
     c->now_ms = now_ms;
     call->gone = true;
     struct seat *seat = call->seat;
-    if (seat != NULL && seat->join == call && seat->kind == SEAT_CANDIDATE &&
-        call->api_version < 4 && !seat->was_pending && seat->round->stage != ROUND_GENERATING) {
+    bool never_learns = seat != NULL && seat->join == call && seat->kind == SEAT_CANDIDATE &&
+                        call->api_version < 4 && !seat->was_pending &&
+                        seat->round->stage != ROUND_GENERATING;
+#if ROSTER_BUG == 2031 /* its join stays parked */
+    never_learns = false;
+#endif
+    if (never_learns) {
         seat_reject(c, seat, KAFKA_UNKNOWN_MEMBER_ID, CAUSE_NONE);
     } else if (seat != NULL) {
         seat_disconnected(c, seat);
@@ -194,6 +203,9 @@ void coordinator_apply(struct coordinator *c, const struct applied *applied, int
 {
     c->now_ms = now_ms;
     bool is_ours = applied->own && c->role != ROLE_FOLLOWING && applied->term == c->term;
+#if ROSTER_BUG == 2101 /* an old proposal passes for one of this term */
+    is_ours = applied->own && c->role != ROLE_FOLLOWING;
+#endif
     if (is_ours) {
         make_room(c, applied->records.len);
     }

@@ -40,6 +40,16 @@ struct record_member join_record(struct call *call, struct span member_id, uint6
         record.protocols[i].name = request->protocols[i].name;
         record.protocols[i].metadata = request->protocols[i].metadata;
     }
+#if ROSTER_BUG == 2021 /* of the protocols the first alone is kept */
+    record.protocols_count = count > 0 ? 1 : 0;
+#elif ROSTER_BUG == 2022 /* one timeout is kept */
+    record.rebalance_timeout_ms = record.session_timeout_ms;
+#elif ROSTER_BUG == 2023 /* client id and host are not kept */
+    record.client_id = SPAN_EMPTY;
+    record.client_host = SPAN_EMPTY;
+#elif ROSTER_BUG == 2024 /* nor is the instance id */
+    record.instance_id = SPAN_NULL;
+#endif
     return record;
 }
 

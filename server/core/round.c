@@ -67,6 +67,9 @@ static void arm(struct coordinator *c, struct round *round)
         seat->member = member->id;
         seat->has_synced = !is_completing;
         seat->is_unheard = member->joined_without_id;
+#if ROSTER_BUG == 2032 /* waited for like everybody else, though it may never come */
+        seat->is_unheard = false;
+#endif
         round->members_unheard += seat->is_unheard;
         int64_t session_ms = member->session_timeout_ms;
 #if ROSTER_BUG == 8 /* deadlines of another machine, long past */
@@ -79,6 +82,9 @@ static void arm(struct coordinator *c, struct round *round)
         struct seat *seat = seat_add(c, round, pending->member_id, SEAT_PENDING);
         deadline_set(&c->deadlines, &seat->session, c->now_ms + pending->session_timeout_ms);
     }
+#if ROSTER_BUG == 2013 /* a generation without assignment waits for ever */
+    is_completing = false;
+#endif
     if (is_completing) {
         barrier_arm_sync(c, round);
     }
@@ -322,6 +328,9 @@ void round_wait(struct coordinator *c, struct round *round, struct call *call)
         call->deadline_ms = c->now_ms + LIMIT_PROPOSAL_TIMEOUT_MS;
     }
     call_list_push(&round->waiting, call);
+#if ROSTER_BUG == 2113 /* waits for the decision in flight however long that takes */
+    call->deadline_ms = INT64_MAX;
+#endif
     if (!deadline_is_set(&round->waiting_due)) {
         deadline_set(&c->deadlines, &round->waiting_due, call->deadline_ms);
     }
@@ -380,7 +389,11 @@ bool round_waits_for_removal(struct coordinator *c,
     struct round *round = round_of(c, slot);
     const struct seat *seat = seat_find(round, member->member_id);
     ensure(seat != NULL);
-    if (seat->removal == CAUSE_NONE) {
+    enum rebalance_cause removal = seat->removal;
+#if ROSTER_BUG == 2061 /* whoever is being removed is served meanwhile */
+    removal = CAUSE_NONE;
+#endif
+    if (removal == CAUSE_NONE) {
         return false;
     }
     round_wait(c, round, call);

@@ -60,6 +60,9 @@ static void put_header(struct encoding *e, const struct frozen *frozen)
         .feature_level = frozen->totals.feature_level,
         .next_id = frozen->next_id,
     };
+#if ROSTER_BUG == 2173 /* where interning had got to is not in it */
+    header.next_id = 1;
+#endif
     put(e, SNAPSHOT_HEADER, &header);
 }
 
@@ -193,7 +196,11 @@ void state_encode(void *frozen, struct buf *out)
     for (size_t i = 0; i < facts->groups_count; i++) {
         put_group(&e, facts->groups[i]);
     }
-    for (size_t i = 0; i < facts->staged_count; i++) {
+    size_t staged_count = facts->staged_count;
+#if ROSTER_BUG == 2084 /* what is staged is not in the snapshot */
+    staged_count = 0;
+#endif
+    for (size_t i = 0; i < staged_count; i++) {
         put_staged(&e, facts->staged[i]);
     }
     struct snapshot_end end = {

@@ -1,4 +1,5 @@
 /* A proposal's records, one by one. */
+#include "rpc/build.h"
 #include "rpc/ensure.h"
 #include "rpc/errors.h"
 #include "server/core/state_internal.h"
@@ -39,9 +40,11 @@ struct group_slot *apply_find_group(struct apply *apply, uint64_t group, int16_t
 
 static void begin(struct state *state, uint64_t index, uint64_t term, int64_t stamp_ms)
 {
+#if ROSTER_BUG != 2082 /* else chunks of an older term wait for the close of a later one */
     if (term > state->totals.term) {
         state_drop_staged(state, 0);
     }
+#endif
     state->totals.index = index;
     state->totals.term = term;
     state->totals.stamp_ms = stamp_ms;

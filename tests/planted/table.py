@@ -1,39 +1,52 @@
-"""The table of planted bugs in docs/TESTING.md, from results.json.
+"""The tables of planted bugs and of rules in docs/TESTING.md, from results.json and rules.json.
 
     table.py            exits with 1 where the document does not say what the results say, or where a
-                        bug was never noticed
-    table.py --write    makes the table anew
+                        bug or a rule's absence was never noticed
+    table.py --write    makes the tables anew
 
 Whoever runs a suite notes what came of it: note() and write(); jepsen/run does so for real nodes. One
 result per bug and suite, the last.
 """
 
+import collections
 import json
 import pathlib
 import sys
 
+import rules
 from bugs import BUGS, ROOT, SUITES
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results.json"
+HERE = pathlib.Path(__file__).resolve().parent
 DOCUMENT = ROOT / "docs" / "TESTING.md"
-BEGIN, END = "<!-- planted bugs: made by tests/planted/table.py -->", "<!-- end of planted bugs -->"
 WORDS_MAX = 90
+
+# [results]: the file; [begin] and [end]: what the document has around the table.
+Table = collections.namedtuple("Table", "results begin end")
+OF_BUGS = Table(HERE / "results.json", "<!-- planted bugs: made by tests/planted/table.py -->",
+                "<!-- end of planted bugs -->")
+OF_RULES = Table(HERE / "rules.json", "<!-- rules taken out: made by tests/planted/table.py -->",
+                 "<!-- end of rules taken out -->")
 
 HEAD = """| bug | what | suite | seeds | seconds | what it said |
 |---|---|---|---|---|---|
 """
+RULES_HEAD = """| rule | build | without it | test | seconds | what it said |
+|---|---|---|---|---|---|
+"""
 
 
-def load():
-    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+def load(table=OF_BUGS):
+    path = table.results
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
-def note(result):
-    """[result]: bug, suite ("chaos: ..." for runs of real nodes), seeds (or runs), seconds, words."""
-    rest = [r for r in load() if (r["bug"], r["suite"]) != (result["bug"], result["suite"])]
+def note(result, table=OF_BUGS):
+    """[result]: bug, suite ("chaos: ..." for runs of real nodes; for a rule the test of ctest), seeds
+    (or runs; not for a rule), seconds, words."""
+    rest = [r for r in load(table) if (r["bug"], r["suite"]) != (result["bug"], result["suite"])]
     found = sorted([*rest, result], key=lambda r: (r["bug"], r["suite"]))
-    RESULTS.write_text("[\n" + ",\n".join(json.dumps(r) for r in found) + "\n]\n",
-                       encoding="utf-8")
+    table.results.write_text("[\n" + ",\n".join(json.dumps(r) for r in found) + "\n]\n",
+                             encoding="utf-8")
 
 
 def cell(words):
@@ -59,32 +72,62 @@ def made(results):
     return HEAD + "".join(lines)
 
 
-def parts(text):
+def made_of_rules(results):
+    lines = []
+    last = None
+    for bug, part in rules.RULES.items():
+        found = {r["suite"]: r for r in results if r["bug"] == bug}
+        for i, check in enumerate(part.checks):
+            head = (part.rule if part.rule != last else "", bug, part.what) if i == 0 else ("",) * 3
+            r = found.get(check, {"seconds": "", "words": "not noticed"})
+            lines.append(f"| {head[0]} | {head[1]} | {head[2]} | {check} | {r['seconds']} |"
+                         f" {cell(r['words'])} |\n")
+            last = part.rule
+    lines.append(f"| {', '.join(rules.LATER)} | | their code comes later | | | |\n")
+    return RULES_HEAD + "".join(lines)
+
+
+MADE = {OF_BUGS: made, OF_RULES: made_of_rules}
+
+
+def parts(text, table=OF_BUGS):
     """What stands before, in and behind the table."""
-    before, _, rest = text.partition(BEGIN + "\n")
-    inside, mark, behind = rest.partition(END)
+    before, _, rest = text.partition(table.begin + "\n")
+    inside, mark, behind = rest.partition(table.end)
     if not mark:
-        raise ValueError(f"{DOCUMENT.name} has no lines {BEGIN} and {END}")
+        raise ValueError(f"{DOCUMENT.name} has no lines {table.begin} and {table.end}")
     return before, inside, behind
 
 
 def write():
-    before, _, behind = parts(DOCUMENT.read_text(encoding="utf-8"))
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{made(load())}{END}{behind}", encoding="utf-8")
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for table, rows in MADE.items():
+        before, _, behind = parts(text, table)
+        text = f"{before}{table.begin}\n{rows(load(table))}{table.end}{behind}"
+    DOCUMENT.write_text(text, encoding="utf-8")
+
+
+def unnoticed():
+    """Numbers of bugs, and of rules with the tests that have to notice, which are in no result."""
+    bugs = {r["bug"] for r in load()}
+    checks = {(r["bug"], r["suite"]) for r in load(OF_RULES)}
+    return [bug for bug in BUGS if bug not in bugs] + [
+        f"{bug} {check}" for bug, part in rules.RULES.items() for check in part.checks
+        if (bug, check) not in checks]
 
 
 def main(*options):
     if "--write" in options:
         write()
         return 0
-    results = load()
-    unnoticed = [bug for bug in BUGS if not any(r["bug"] == bug for r in results)]
-    if unnoticed:
-        print(f"never noticed: {unnoticed}")
-    is_current = parts(DOCUMENT.read_text(encoding="utf-8"))[1] == made(results)
+    missing = unnoticed()
+    if missing:
+        print(f"never noticed: {missing}")
+    text = DOCUMENT.read_text(encoding="utf-8")
+    is_current = all(parts(text, table)[1] == rows(load(table)) for table, rows in MADE.items())
     if not is_current:
-        print(f"{DOCUMENT.name} does not say what results.json says; tests/planted/table.py --write")
-    return 0 if is_current and not unnoticed else 1
+        print(f"{DOCUMENT.name} does not say what the results say; tests/planted/table.py --write")
+    return 0 if is_current and not missing else 1
 
 
 if __name__ == "__main__":

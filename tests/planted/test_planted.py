@@ -8,6 +8,8 @@ import types
 import unittest
 
 import bugs
+import hunt_rules
+import rules
 import table
 
 RESULT = {"bug": 6, "suite": "coordinators", "seeds": 1, "seconds": 0.1, "words": "a | b"}
@@ -18,7 +20,45 @@ class Planted(unittest.TestCase):
         text = "\n".join(path.read_text(encoding="utf-8") for folder in ("rpc", "server", "raftlog")
                          for path in (bugs.ROOT / folder).rglob("*.[ch]"))
         planted = {int(number) for number in re.findall(r"ROSTER_BUG\s*[!=]=\s*(\d+)", text)}
-        self.assertEqual(planted, set(bugs.BUGS))
+        self.assertEqual(planted, {*bugs.BUGS, *rules.RULES})
+
+    def test_the_build_knows_the_parts_of_rules_and_no_others(self):
+        text = (bugs.ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        pattern = "".join(re.findall(r'"([^"]*)"', text.split("CONCAT parts", 1)[1].split(")\n", 1)[0]))
+        self.assertEqual({number for number in range(2000, 3000) if re.fullmatch(pattern, str(number))},
+                         set(rules.RULES))
+
+    def test_each_rule_is_taken_out_or_comes_later(self):
+        of_parts = [rules.RULES[bug].rule for bug in rules.RULES]
+        self.assertEqual({*of_parts, *rules.LATER}, {f"R{n}" for n in range(1, 23)})
+        for bug, part in rules.RULES.items():
+            self.assertEqual(part.rule, f"R{bug // 10 % 100}")
+            self.assertTrue(part.checks, bug)
+            for check in part.checks:
+                rules.program_of(check)
+        self.assertTrue(set(rules.SHORT) <= set(rules.RULES))
+
+    def test_the_rules_table_of_the_invariants_names_each_test(self):
+        text = (bugs.ROOT / "docs/INVARIANTS.md").read_text(encoding="utf-8")
+        rows = dict(re.findall(r"^\| (R\d+) (.*)$", text, re.M))
+        for part in rules.RULES.values():
+            for check in part.checks:
+                name = check.removeprefix(rules.SCENARIO)
+                name = check if name == check else f"tests/scenarios/{name}.txt"
+                self.assertIn(f"`{name}`", rows[part.rule], f"{part.rule}: {check}")
+
+    def test_a_rule_without_a_result_is_named(self):
+        self.assertRegex(table.made_of_rules([]), r"\| R1 \| 2011 \|.* not noticed \|")
+        result = {"bug": 2011, "suite": rules.RULES[2011].checks[0], "seconds": 0.1, "words": "a"}
+        self.assertRegex(table.made_of_rules([result]), r"\| R1 \| 2011 \|.*\| 0.1 \| a \|")
+
+    def test_what_a_test_said(self):
+        transcript = ("/x/g.txt:7: not as expected\nexpected:\n1 a\n1 b\ngot:\n1 a\n1 c\n\n"
+                      "/x/g.txt:9: not as expected\nexpected:\ngot:\n\n")
+        self.assertEqual(hunt_rules.words_of(transcript), "g.txt:7: '1 c' for '1 b'")
+        self.assertEqual(hunt_rules.words_of("x\nFAIL: test_a (t.A)\nFAIL: test_b"),
+                         "FAIL: test_a (t.A)")
+        self.assertEqual(hunt_rules.words_of("nothing"), "fails")
 
     def test_each_bug_has_a_suite_and_the_short_plan_is_part_of_the_long(self):
         for bug, about in bugs.BUGS.items():
@@ -39,7 +79,7 @@ class Planted(unittest.TestCase):
     def test_marks_that_are_missing(self):
         with self.assertRaises(ValueError):
             table.parts("no table here")
-        before, inside, behind = table.parts(f"a\n{table.BEGIN}\nrow\n{table.END}\nb\n")
+        before, inside, behind = table.parts(f"a\n{table.OF_BUGS.begin}\nrow\n{table.OF_BUGS.end}\nb\n")
         self.assertEqual((before, inside, behind), ("a\n", "row\n", "\nb\n"))
 
     def suite(self, program):
