@@ -1,7 +1,7 @@
 """The nodes' logs, as logdump prints them, joined into the one order that was committed.
 
-Dumps of what the logs held earlier lead to the snapshot with which these begin, each one to that of the
-one before it: what passes through a committed state has only committed entries up to there.
+Dumps of what the logs held earlier lead to the snapshot with which these begin, each one to that
+of the one before it: what passes through a committed state has only committed entries up to there.
 
 An entry is committed if a majority's dumps hold it under the same raft index and term, or a
 snapshot covers it. Each committed batch appears once, with the verdicts of a node that applied it.

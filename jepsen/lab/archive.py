@@ -1,5 +1,5 @@
-"""What a node's log held before snapshots cut it: its disk keeps the segments and snapshots that the
-node removes (lossfs: keep).
+"""What a node's log held before snapshots cut it: its disk keeps the segments and snapshots that
+the node removes (lossfs: keep).
 
 A piece is a copy of a data directory with segments that follow on each other, and with a snapshot
 where they do not begin with the first entry. Which of several removed segments that end with the
