@@ -21,7 +21,8 @@ enum {
     ENTRY_LEN = 16,
     ENTRIES_MAX = 1 << 18,
     SEGMENT_BYTES_MAX = 64 << 20,
-    NAME_LEN = 64
+    NAME_LEN = 64,
+    SECTOR_LEN = 512
 };
 
 /* The library's checksum: CRC-32 with the polynomial 0x04c11db7, not reflected, from zero. */
@@ -104,12 +105,44 @@ static bool is_cut(const uint8_t *at, size_t left)
            left - SUMS_LEN - head_len < data_len_of(at, n);
 }
 
+/* How far what is no sound batch was to reach, as far as its head can be believed. */
+static size_t claimed_len(const uint8_t *at, size_t left)
+{
+    size_t len = SUMS_LEN + COUNT_LEN;
+    if (left < len) {
+        return left;
+    }
+    uint64_t n = bytes_le64(at + SUMS_LEN);
+    if (n > 0 && n <= ENTRIES_MAX && left - len >= n * ENTRY_LEN) {
+        size_t head_len = COUNT_LEN + (size_t)n * ENTRY_LEN;
+        len = SUMS_LEN + head_len;
+        if (sum_of(at + SUMS_LEN, head_len) == bytes_le32(at)) {
+            len += data_len_of(at, n);
+        }
+    }
+    return len < left ? len : left;
+}
+
+/* Whether the batch at [at], which is not sound, is one whose write never ended: a sector of it is
+ * missing. Disks write whole sectors, and what was there before is zeros. */
+static bool is_torn_batch(const uint8_t *bytes, size_t len, size_t at)
+{
+    size_t end = at + claimed_len(bytes + at, len - at);
+    for (size_t from = at; from < end; from = (from / SECTOR_LEN + 1) * SECTOR_LEN) {
+        size_t to = (from / SECTOR_LEN + 1) * SECTOR_LEN;
+        if (is_zero(bytes + from, (to < end ? to : end) - from)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What a segment's bytes are: sound batches, then zeros or a bad one, then perhaps sound ones. */
 struct segment {
     bool has_batches;
     bool is_cut; /* behind batches */
     bool has_bad;
-    bool has_more; /* sound ones behind the bad one */
+    bool has_lost; /* the bad one, or one behind it, was whole once */
     bool is_torn;  /* the beginning is missing */
 };
 
@@ -126,11 +159,12 @@ static void inspect_segment(const uint8_t *bytes, size_t len, struct segment *se
     }
     segment->is_cut = segment->has_batches && is_cut(bytes + at, len - at);
     segment->has_bad = !is_zero(bytes + at, len - at);
-    for (; segment->has_bad && !segment->has_more && at + SUMS_LEN + COUNT_LEN <= len; at += 8) {
-        segment->has_more = batch_len(bytes + at, len - at) != 0;
+    segment->has_lost = segment->has_bad && !is_torn_batch(bytes, len, at);
+    for (; segment->has_bad && !segment->has_lost && at + SUMS_LEN + COUNT_LEN <= len; at += 8) {
+        segment->has_lost = batch_len(bytes + at, len - at) != 0;
     }
 #if ROSTER_BUG == 2183 /* whatever follows a bad batch, it is a torn tail */
-    segment->has_more = false;
+    segment->has_lost = false;
 #endif
     segment->is_torn = bytes_le64(bytes) == 0 && !segment->has_batches;
 }
@@ -244,7 +278,7 @@ static int inspect_segments(const char *path,
         if (segment.has_bad && !has_bad) {
             has_bad = true;
             snprintf(found->file, sizeof found->file, "%s", names->items[i]);
-            found->health = segment.has_more ? RAFT_DIR_LOST_END : RAFT_DIR_SOUND;
+            found->health = segment.has_lost ? RAFT_DIR_LOST_END : RAFT_DIR_SOUND;
         }
     }
     return 0;

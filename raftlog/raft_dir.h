@@ -2,8 +2,8 @@
  *
  * The library takes any bad batch in an open segment for the torn tail of the last write and drops
  * it with all that follows in that file, and then reads the next file as if nothing were missing.
- * Where a readable batch follows a bad one, entries that were acknowledged may be among those that
- * it drops (R18).
+ * Where a readable batch follows a bad one, or no sector of the bad one is missing, so that its
+ * write had ended, entries that were acknowledged may be among those that it drops (R18).
  *
  * But where the first write to a file ended half-way, and the file's first sector is missing while
  * a later one is there, it takes the file for corrupt and does not start. Such a file is to be
@@ -20,8 +20,8 @@
 
 enum raft_dir_health {
     RAFT_DIR_SOUND,    /* or a torn tail, which nobody was told of */
-    RAFT_DIR_LOST_END, /* a bad batch and readable ones behind it in the last file: what follows is
-                        * dropped; start as a node that has lost entries */
+    RAFT_DIR_LOST_END, /* damage in the last file: what is there from the bad batch on is dropped;
+                        * start as a node that has lost entries */
     RAFT_DIR_HOLED,    /* likewise, but further files follow: what would be loaded has a hole. Or a
                         * batch that its file is too short for: nothing but damage does that, as
                         * files have their full size before they are used; and the library, which

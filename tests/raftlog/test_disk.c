@@ -178,10 +178,49 @@ Test(raft_dir, torn_tail_is_sound)
     write_segment("open-1", 3, -1);
     cr_assert_eq(inspect().health, RAFT_DIR_SOUND);
     cr_assert(inspect().has_log);
-    write_segment("open-1", 3, 2);
-    cr_assert_eq(inspect().health, RAFT_DIR_SOUND);
     write_segment("open-2", 0, -1);
     cr_assert_eq(inspect().health, RAFT_DIR_SOUND, "the next one is prepared, and empty");
+    remove_all();
+}
+
+/* A last batch of several sectors behind another; [missing] (from 0, in the file) never came, the
+ * byte at [flipped] is damaged. */
+static enum raft_dir_health health_of_last(int missing, int flipped)
+{
+    enum { SECTOR = 512 };
+    struct buf out = BUF_EMPTY;
+    put_le(&out, 1, 8);
+    put_batch(&out, 64);
+    size_t start = out.len;
+    put_batch(&out, 3 * SECTOR);
+    for (int i = 0; i < ZEROS; i++) {
+        buf_put_u8(&out, 0);
+    }
+    for (size_t i = 0; missing >= 0 && i < SECTOR; i++) {
+        size_t at = (size_t)missing * SECTOR + i;
+        out.data[at] = at < start ? out.data[at] : 0;
+    }
+    if (flipped >= 0) {
+        out.data[start + (size_t)flipped] ^= 1;
+    }
+    write_text(directory, "open-1", out.data, out.len);
+    buf_close(&out);
+    return inspect().health;
+}
+
+Test(raft_dir, last_batch_is_torn_where_a_sector_is_missing_else_damaged)
+{
+    new_directory();
+    cr_assert_eq(health_of_last(-1, -1), RAFT_DIR_SOUND);
+    for (int missing = 0; missing <= 3; missing++) {
+        cr_assert_eq(health_of_last(missing, -1), RAFT_DIR_SOUND, "sector %d", missing);
+    }
+    static const int heads[] = {0 /* its sums */, 4, 8 /* its count, now 0 */, 9, 20};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        cr_assert_neq(health_of_last(-1, heads[i]), RAFT_DIR_SOUND, "byte %d", heads[i]);
+    }
+    cr_assert_eq(health_of_last(-1, 700), RAFT_DIR_LOST_END, "its data");
+    cr_assert_eq(health_of_last(-1, 3 * 512 + 100), RAFT_DIR_SOUND, "behind its end");
     remove_all();
 }
 
@@ -217,7 +256,7 @@ Test(raft_dir, batch_beyond_the_end_is_damage)
     write_text(directory, "open-1", out.data, 8 + BATCH_BYTES);
     cr_assert_eq(inspect().health, RAFT_DIR_SOUND);
     write_text(directory, "open-1", out.data, 8 + BATCH_BYTES - 1);
-    cr_assert_eq(inspect().health, RAFT_DIR_SOUND, "no batch at all: nothing is freed twice");
+    cr_assert_eq(inspect().health, RAFT_DIR_LOST_END, "no batch at all: nothing is freed twice");
     buf_close(&out);
     remove_all();
 }
