@@ -389,7 +389,7 @@ bool round_waits_for_removal(struct coordinator *c,
     struct round *round = round_of(c, slot);
     const struct seat *seat = seat_find(round, member->member_id);
     ensure(seat != NULL);
-    enum rebalance_cause removal = seat->removal;
+    int removal = seat->removal;
 #if ROSTER_BUG == 2061 /* whoever is being removed is served meanwhile */
     removal = CAUSE_NONE;
 #endif
