@@ -10,6 +10,7 @@
  * There are no records. protocol.md D.2 says what keeps real clients calm: the reply is held for
  * the client's max wait, names exactly the partitions that were asked for, and the high watermark
  * of each is the offset it was asked at, whatever that is. Any node answers (R20). */
+#include "rpc/build.h"
 #include "rpc/errors.h"
 #include "server/local_parts.h"
 
@@ -64,6 +65,9 @@ static int32_t answer_topic(const struct local_context *ctx,
     int32_t errors = 0;
     for (int32_t p = 0; p < asked->partitions_count; p++) {
         int16_t error = check(topic, call->api_version, &asked->partitions[p]);
+#if ROSTER_BUG == 2206 /* followers send consumers on to the leader */
+        error = ctx->leader_id == ctx->node_id ? error : KAFKA_NOT_LEADER_OR_FOLLOWER;
+#endif
         answer_partition(&asked->partitions[p], error, request->isolation_level,
                          &out->partitions[p]);
         errors += error != KAFKA_NONE;

@@ -209,6 +209,9 @@ static struct record_member record_of(const struct seat_view *view)
     uint64_t id = view->member == NULL ? 0 : view->member->id;
     struct record_member record = join_record(view->seat->join, view->member_id, id);
     record.instance_id = view->instance_id; /* a member's own, also where the request has none */
+#if ROSTER_BUG == 2024 /* a static member is one as long as this leader leads */
+    record.instance_id = SPAN_NULL;
+#endif
     return record;
 }
 

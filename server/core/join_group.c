@@ -47,8 +47,6 @@ struct record_member join_record(struct call *call, struct span member_id, uint6
 #elif ROSTER_BUG == 2023 /* client id and host are not kept */
     record.client_id = SPAN_EMPTY;
     record.client_host = SPAN_EMPTY;
-#elif ROSTER_BUG == 2024 /* nor is the instance id */
-    record.instance_id = SPAN_NULL;
 #endif
     return record;
 }
@@ -305,7 +303,11 @@ static void join_with_id(struct coordinator *c, struct group_slot *slot, struct 
     }
     const struct member *member = group_find_member(slot->facts, request->member_id);
     struct seat *seat = seat_find(round_of(c, slot), request->member_id);
-    if (seat != NULL && seat->removal != CAUSE_NONE) {
+    bool is_leaving = seat != NULL && seat->removal != CAUSE_NONE;
+#if ROSTER_BUG == 2062 /* a rebalance takes up a member that is being removed */
+    is_leaving = false;
+#endif
+    if (is_leaving) {
         round_wait(c, slot->round, call);
     } else if (member != NULL) {
         rejoin(c, slot, member, call);

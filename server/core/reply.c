@@ -328,6 +328,9 @@ static bool is_topic_call(const struct call *call)
  * place: 27 makes a client repeat SyncGroup later, 0 keeps a heartbeat going (protocol D.3). */
 static int16_t error_while_settling(const struct call *call)
 {
+#if ROSTER_BUG == 2115 /* members look for another coordinator, and join again */
+    return KAFKA_NOT_COORDINATOR;
+#endif
     switch (call->api_key) {
         case API_SyncGroup:
             return KAFKA_REBALANCE_IN_PROGRESS;
@@ -359,6 +362,9 @@ int16_t reply_error_of_role(const struct coordinator *c, const struct call *call
          * are nowhere, or their leader has just gone, "none" would pass for the truth. */
         return knows_other ? KAFKA_NONE : KAFKA_COORDINATOR_NOT_AVAILABLE;
     }
+#if ROSTER_BUG == 2207 /* nobody says that there is no leader just now */
+    return KAFKA_NOT_COORDINATOR;
+#endif
     return c->role == ROLE_FOLLOWING && c->leader_id == 0 ? KAFKA_COORDINATOR_NOT_AVAILABLE
                                                           : KAFKA_NOT_COORDINATOR;
 }

@@ -26,7 +26,7 @@ class Planted(unittest.TestCase):
         text = (bugs.ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
         pattern = "".join(re.findall(r'"([^"]*)"', text.split("CONCAT parts", 1)[1].split(")\n", 1)[0]))
         self.assertEqual({number for number in range(2000, 3000) if re.fullmatch(pattern, str(number))},
-                         set(rules.RULES))
+                         {rules.WHOLE, *rules.RULES})
 
     def test_each_rule_is_taken_out_or_comes_later(self):
         of_parts = [rules.RULES[bug].rule for bug in rules.RULES]
@@ -43,8 +43,9 @@ class Planted(unittest.TestCase):
         rows = dict(re.findall(r"^\| (R\d+) (.*)$", text, re.M))
         for part in rules.RULES.values():
             for check in part.checks:
-                name = check.removeprefix(rules.SCENARIO)
-                name = check if name == check else f"tests/scenarios/{name}.txt"
+                test = check.split()[0]
+                name = test.removeprefix(rules.SCENARIO)
+                name = test if name == test else f"tests/scenarios/{name}.txt"
                 self.assertIn(f"`{name}`", rows[part.rule], f"{part.rule}: {check}")
 
     def test_a_rule_without_a_result_is_named(self):
@@ -56,8 +57,10 @@ class Planted(unittest.TestCase):
         transcript = ("/x/g.txt:7: not as expected\nexpected:\n1 a\n1 b\ngot:\n1 a\n1 c\n\n"
                       "/x/g.txt:9: not as expected\nexpected:\ngot:\n\n")
         self.assertEqual(hunt_rules.words_of(transcript), "g.txt:7: '1 c' for '1 b'")
-        self.assertEqual(hunt_rules.words_of("x\nFAIL: test_a (t.A)\nFAIL: test_b"),
-                         "FAIL: test_a (t.A)")
+        unit = "[----] ./a/test_a.c:3: Assertion Failed\n[----]   \n[----]   1 is not 2\n[FAIL] a::b"
+        self.assertEqual(hunt_rules.words_of(unit), "test_a.c:3: 1 is not 2")
+        self.assertEqual(hunt_rules.words_of("FAIL: test_a (t.A)\nAssertionError: 1 != 2"),
+                         "AssertionError: 1 != 2")
         self.assertEqual(hunt_rules.words_of("nothing"), "fails")
 
     def test_each_bug_has_a_suite_and_the_short_plan_is_part_of_the_long(self):

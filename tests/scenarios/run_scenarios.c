@@ -172,8 +172,15 @@ static bool run_file(const char *path, bool is_blessing)
     return ok;
 }
 
+static void say_broken(const char *condition, const char *file, int line, const char *function)
+{
+    (void)function;
+    fprintf(stderr, "broken_invariant %s (%s:%d)\n", condition, file, line);
+}
+
 int main(int argc, char **argv)
 {
+    ensure_set_hook(say_broken);
     const char *bless = getenv("BLESS");
     bool is_blessing = bless != NULL && strcmp(bless, "1") == 0;
     bool ok = argc > 1;
