@@ -318,7 +318,8 @@ int raft_dir_remove_torn(const char *path, const struct raft_dir *found)
 }
 
 /* A closed segment is named after its first and its last entry. An open one that is not in use yet
- * is all zeros. 1: entries from [index] on may be in it. */
+ * is all zeros. One that has another name or is gone since its name was read may be a closed one by
+ * now. 1: entries from [index] on may be in it. */
 static int may_hold(int dir, const char *name, uint64_t index)
 {
     unsigned long long first;
@@ -333,7 +334,7 @@ static int may_hold(int dir, const char *name, uint64_t index)
     uint8_t format[FORMAT_LEN];
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return -errno;
+        return errno == ENOENT ? 1 : -errno;
     }
     ssize_t n = read(fd, format, sizeof format);
     int rv = n < 0 ? -errno : n == FORMAT_LEN && !is_zero(format, FORMAT_LEN);

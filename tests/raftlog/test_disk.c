@@ -298,6 +298,10 @@ Test(raft_dir, truncation_is_seen_when_it_is_done)
     write_text(directory, "0000000000000005-0000000000000007", "", 0);
     cr_assert_eq(raft_dir_is_truncated(directory, INDEX), 0);
     cr_assert_eq(raft_dir_is_truncated(directory, INDEX + 1), 1);
+    char name[512];
+    snprintf(name, sizeof name, "%s/open-2", directory);
+    cr_assert_eq(symlink("nothing", name), 0); /* its name is read, and it is not there */
+    cr_assert_eq(raft_dir_is_truncated(directory, INDEX + 1), 0, "to be looked at again");
     remove_all();
     cr_assert(raft_dir_is_truncated(directory, INDEX) < 0);
 }
