@@ -56,6 +56,7 @@ struct cluster {
     char config[2048];             /* lines of each node's configuration */
     bool is_damaged[MACHINES_MAX]; /* its disk has lost something, and it has not caught up */
     bool is_dead[MACHINES_MAX];    /* for ever */
+    bool is_hurried[MACHINES_MAX]; /* told to end once more while it did */
     int failed_starts[MACHINES_MAX];
     uint64_t must_have[MACHINES_MAX];    /* the last entry of a file of it that was damaged */
     uint64_t start_number[MACHINES_MAX]; /* of the start that is planned */

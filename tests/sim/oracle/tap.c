@@ -426,11 +426,11 @@ void tap_ended(struct life *life, int at)
     machine->term = 0;
 }
 
-bool tap_is_level(const struct life *life)
+bool tap_has_reached(const struct life *life, uint64_t position)
 {
     for (int i = 0; i < life->machines_count; i++) {
         const struct machine *machine = &life->machines[i];
-        if (machine->core != NULL && machine->position != life->position) {
+        if (machine->core != NULL && machine->position < position) {
             return false;
         }
     }

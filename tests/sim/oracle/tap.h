@@ -15,8 +15,8 @@ void tap_open(struct life *life);
 void tap_close(struct life *life);
 /* The node's process has ended. */
 void tap_ended(struct life *life, int machine);
-/* Whether all machines that are on have the reference's facts. */
-bool tap_is_level(const struct life *life);
+/* Whether all machines that are on have come as far. */
+bool tap_has_reached(const struct life *life, uint64_t position);
 /* What the wall clocks show, before and after they are changed: R19. */
 void tap_note_clocks(const struct life *life);
 /* A machine of which this is the newest leader; -1: none. */
