@@ -9,28 +9,28 @@
 
 /* X(name, help): each is off in half of the seeds. The names are those of "off=" on the command
  * line. */
-#define FAULTS(X)                                                              \
-    X(crash, "processes are killed and start again")                           \
-    X(power, "machines lose power: writes that were not synced are lost")      \
-    X(steps, "the same, in the middle of some I/O")                            \
-    X(stop, "processes are stopped (SIGSTOP) and go on")                       \
-    X(freeze, "machines stand still, with their network, and go on")           \
-    X(term, "processes are told to end (SIGTERM), and start again")            \
-    X(storm, "all nodes, or most, end at once")                                \
-    X(partition, "nodes do not hear each other")                               \
-    X(oneway, "links lose everything in one direction")                        \
-    X(loss, "links lose much and take long")                                   \
-    X(hold, "links keep back what they carry, and release it")                 \
-    X(reset, "connections break, between nodes and with clients")              \
-    X(clients, "clients cannot reach a node, or it cannot reach them")         \
-    X(slow_disk, "disks take long")                                            \
-    X(disk_error, "calls to the disk fail")                                    \
-    X(disk_full, "disks are full, and have room again")                        \
-    X(corrupt, "files are damaged while a node is down (never at a majority)") \
-    X(wipe, "disks are emptied (never at a majority)")                         \
-    X(clock, "wall clocks jump")                                               \
-    X(drift, "monotonic clocks run at different speeds")                       \
-    X(slow_cpu, "nodes take long for everything")                              \
+#define FAULTS(X)                                                             \
+    X(crash, "processes are killed and start again")                          \
+    X(power, "machines lose power: writes that were not synced are lost")     \
+    X(steps, "the same, in the middle of some I/O")                           \
+    X(stop, "processes are stopped (SIGSTOP) and go on")                      \
+    X(freeze, "machines stand still, with their network, and go on")          \
+    X(term, "processes are told to end (SIGTERM), and start again")           \
+    X(storm, "all nodes, or most, end at once")                               \
+    X(partition, "nodes do not hear each other")                              \
+    X(oneway, "links lose everything in one direction")                       \
+    X(loss, "links lose much and take long")                                  \
+    X(hold, "links keep back what they carry, and release it")                \
+    X(reset, "connections break, between nodes and with clients")             \
+    X(clients, "clients cannot reach a node, or it cannot reach them")        \
+    X(slow_disk, "disks take long")                                           \
+    X(disk_error, "calls to the disk fail")                                   \
+    X(disk_full, "disks are full, and have room again")                       \
+    X(corrupt, "files are damaged while a node is down (one node at a time)") \
+    X(wipe, "disks are emptied (one at a time)")                              \
+    X(clock, "wall clocks jump")                                              \
+    X(drift, "monotonic clocks run at different speeds")                      \
+    X(slow_cpu, "nodes take long for everything")                             \
     X(vandal, "clients send garbage")
 
 enum fault {
