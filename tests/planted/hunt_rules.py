@@ -17,7 +17,7 @@ SAID = tuple(re.compile(pattern, re.M) for pattern in (
     r"(\w+\.c:\d+: )Assertion Failed\n\[----\] *\n\[----\] +(.+)$",   # a unit test
     r"(\w+\.c:\d+: Unexpected signal)",
     r"^\S*?(\w+\.txt:\d+: .+)$",                                       # a transcript
-    r"^(\w*(?:Error|Exception): .+)$",                                   # a test of real nodes
+    r"^([\w.]*(?:Error|Exception|Expired): .+)$",                         # a test of real nodes
     r"^(?:FAILED )?(seed[ =]\d+.*)$",                                    # a simulation
     r"^.*?(broken_invariant .*)$",
     r"^.*(Subprocess aborted)",

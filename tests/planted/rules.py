@@ -46,8 +46,10 @@ RULES = {
     2052: part("R5", "offsets expire though they were written anew", "scenario_expiry_races"),
     2053: part("R5", "a group is deleted though it is in use again",
                "scenario_admin_delete_groups"),
-    2061: part("R6", "whoever is being removed is served meanwhile", "scenario_classic_gate"),
-    2062: part("R6", "whoever is being removed joins meanwhile", "scenario_classic_gate"),
+    2061: part("R6", "whoever is being removed is served meanwhile", "scenario_classic_gate",
+               "scenario_classic_leave_refused"),
+    2062: part("R6", "whoever is being removed joins meanwhile",
+               "scenario_classic_leave_refused"),
     2071: part("R7", "ids of what is gone are used again", "core.facts"),
     2072: part("R7", "a record makes a dead id a member again", "core.facts"),
     2081: part("R8", "a generation is one record, however large", "scenario_classic_chunks"),
@@ -82,7 +84,8 @@ RULES = {
     2172: part("R17", "topics change under the snapshot", "scenario_offsets_snapshot", "core.facts"),
     2173: part("R17", "the snapshot does not say which ids are used", "core.facts"),
     2181: part("R18", "a node that lost its disk votes", "raftlog.fault.G8"),
-    2182: part("R18", "a node that lost its disk founds a cluster", "raftlog.unit"),
+    2182: part("R18", "a node that lost its disk founds a cluster", "raftlog.unit",
+               "cluster.rejoin Rejoin.test_an_emptied_node_does_not_vote_a_stale_one_in"),
     2183: part("R18", "readable batches behind a bad one are a torn tail", "raftlog.unit"),
     2184: part("R18", "what a peer remembers of a lost log is not believed",
                "raftlog.nodes NodesTest.test_lost_end_is_noticed"),
@@ -96,7 +99,8 @@ RULES = {
                "scenario_roles_follower"),
     2206: part("R20", "followers do not answer Fetch", "local.unit"),
     2207: part("R20", "group calls are not told that there is no leader", "scenario_roles_follower"),
-    2221: part("R22", "the node whose state is odd goes on", "raftlog.unit"),
+    2221: part("R22", "the node whose state is odd goes on", "raftlog.unit",
+               "raftlog.nodes NodesTest.test_diverged_node_stops"),
 }
 
 # One of each layer.
