@@ -1,7 +1,8 @@
-"""P, the probe: for how long nobody is answered. In every place a simple consumer per node that
-asks this node again and again, whatever the others do and whoever leads: a commit where the last
-request was answered well, else a fetch, which changes nothing. So the first answer of the cluster
-ends an outage; the other workloads wait as real clients do, and see one longer than it is."""
+"""P, the probe: for how long nobody is answered. In every place, for each node, a simple consumer
+that reads from this node again and again, whatever the others do and whoever leads, and one that
+commits to it for as long as reads are answered. So the first answer of the cluster ends an outage;
+the other workloads wait as real clients do, and see one longer than it is. And who still answers
+reads after another has begun to lead is found out."""
 
 import asyncio
 
@@ -25,32 +26,50 @@ class Probe:
         places = len(self.world.places)
         for i in range(places):
             for node in sorted(self.world.nodes):
-                self.world.spawn(self._ask(self.world.place(i), f"probe-{i}", node,
-                                           EVERY_S * i / places))
+                asked = Asked(self.world, self.world.place(i), f"probe-{i}", node)
+                self.world.spawn(asked.read(EVERY_S * i / places))
+                self.world.spawn(asked.commit())
 
-    async def _ask(self, place, group, node, offset_s):
-        """One node, for ever; a beat that is missed is left out."""
-        process, link, leads = self.world.clerk.process(), None, False
-        loop = asyncio.get_running_loop()
+
+class Asked:
+    """One node, from one place, for ever."""
+
+    def __init__(self, world, place, group, node):
+        self.world, self.place, self.group, self.node = world, place, group, node
+        self.answers = asyncio.Event()  # set while it answers reads
+
+    async def read(self, offset_s):
+        """A beat that is missed is left out."""
+        process, link, loop = self.world.clerk.process(), None, asyncio.get_running_loop()
         await asyncio.sleep(offset_s)
         due = loop.time()
         while True:
-            if link is None or link.is_lost:
-                link = await self._connect(place, node)
-            if link is not None:
-                found = await self._request(process, link, group, leads)
-                leads = found.type == "ok"
+            link = await self._link(link)
+            found = link and await ops.fetch(process, link, self.group, [("probe", 0)], PATIENCE_S)
+            if found and found.type == "ok":
+                self.answers.set()
+            else:
+                self.answers.clear()
             due = max(due + EVERY_S, loop.time())
             await asyncio.sleep(due - loop.time())
 
-    async def _connect(self, place, node):
+    async def commit(self):
+        process, link = self.world.clerk.process(), None
+        while True:
+            await self.answers.wait()
+            link = await self._link(link)
+            if link is not None:
+                row = ("probe", 0, self.world.offset(self.group, "probe", 0), -1,
+                       self.world.clerk.op_id("p"))
+                await ops.commit(process, link, self.group, (-1, "", None), [row], PATIENCE_S)
+            await asyncio.sleep(EVERY_S)
+
+    async def _link(self, link):
+        """[link], or where it is lost another; None."""
+        if link is not None and not link.is_lost:
+            return link
         try:
-            return await links.connect(place, node, self.world.nodes[node], PATIENCE_S)
+            return await links.connect(self.place, self.node, self.world.nodes[self.node],
+                                       PATIENCE_S)
         except links.Lost:
             return None
-
-    async def _request(self, process, link, group, leads):
-        if not leads:
-            return await ops.fetch(process, link, group, [("probe", 0)], PATIENCE_S)
-        row = ("probe", 0, self.world.offset(group, "probe", 0), -1, self.world.clerk.op_id("p"))
-        return await ops.commit(process, link, group, (-1, "", None), [row], PATIENCE_S)
