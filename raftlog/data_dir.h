@@ -2,6 +2,7 @@
  *
  *   identity  format version, cluster and node: a directory of another one is refused
  *   voter     whether this disk may vote (below)
+ *   ballot    term and vote (ballot.h)
  *   raft/     the library's own files, and only those
  *
  * All writes are durable when the function returns: file and directory are synced. */

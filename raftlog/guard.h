@@ -81,6 +81,9 @@ struct guard_events {
     /* G11: whether the log on disk has ended before [index] since it was truncated there, durably:
      * 1, 0 (not yet), or negative: it cannot be told. NULL: it has when truncate() returns. */
     int (*truncated)(void *ctx, raft_index index);
+    /* Must durably note the term and the vote in it (0: none) before it returns, which is before
+     * the library writes them. Non-zero: that failed. NULL: they are not noted. */
+    int (*ballot)(void *ctx, raft_term term, raft_id vote);
 };
 
 /* An acknowledgement that came before it may be counted. */
@@ -113,6 +116,7 @@ struct guard {
     raft_term serving_term;      /* ... and has been committed */
     raft_term leading_term;      /* stepped_up() was told for it and stepped_down() not yet; or 0 */
     raft_id leader_id;           /* as told last */
+    raft_term ballot_term;       /* written last; 0: none since the start */
     raft_index rejoin_target;    /* 0 until known (G8) */
     unsigned puts;               /* snapshot writes in progress (G6) ... */
     unsigned installs;           /* ... and those of them that replace the log */

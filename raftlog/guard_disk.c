@@ -279,6 +279,15 @@ int guard_disk_write(struct guard *guard, const struct guard_write *write)
     return RAFT_INVALID;
 }
 
+/* First in our own file, then in the library's. */
+static void note_ballot(struct guard *guard, raft_term term, raft_id vote)
+{
+    guard->ballot_term = term;
+    if (guard->events->ballot != NULL && guard->events->ballot(guard->ctx, term, vote) != 0) {
+        guard_stop(guard, "writing the ballot failed");
+    }
+}
+
 static int set_term(struct raft_io *io, raft_term term)
 {
     struct guard *guard = guard_of(io);
@@ -287,6 +296,7 @@ static int set_term(struct raft_io *io, raft_term term)
     (void)term;
     return 0;
 #endif
+    note_ballot(guard, term, 0);
     int rv = guard->original.set_term(io, term);
     if (rv != 0) {
         guard_stop(guard, "writing the term failed");
@@ -302,6 +312,9 @@ static int set_vote(struct raft_io *io, raft_id id)
     (void)id;
     return 0;
 #endif
+    /* A candidate's own vote comes before the library has taken the new term over. */
+    note_ballot(guard, guard->ballot_term != 0 ? guard->ballot_term : guard->raft->current_term,
+                id);
     int rv = guard->original.set_vote(io, id);
     if (rv != 0) {
         guard_stop(guard, "writing the vote failed");

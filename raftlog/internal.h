@@ -7,6 +7,7 @@
 #include <raft.h>
 #include <raft/uv.h>
 
+#include "raftlog/ballot.h"
 #include "raftlog/data_dir.h"
 #include "raftlog/fsm.h"
 #include "raftlog/guard.h"
@@ -63,6 +64,7 @@ struct raftlog {
     struct report report;
     uv_loop_t *loop;
     struct data_dir data;
+    struct ballot ballot;
     uint64_t boot_id;
     uint8_t config_hash[HELLO_HASH_LEN];
     struct raft_buffer configuration; /* as the library encodes it, without its padding */

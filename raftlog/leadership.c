@@ -78,6 +78,12 @@ static int on_truncated(void *ctx, raft_index index)
     return raft_dir_is_truncated(log->data.raft_dir, index);
 }
 
+static int on_ballot(void *ctx, raft_term term, raft_id vote)
+{
+    struct raftlog *log = ctx;
+    return ballot_write(&log->ballot, term, vote);
+}
+
 const struct guard_events raftlog_guard_events = {
     .fatal = on_fatal,
     .rejoined = on_rejoined,
@@ -86,4 +92,5 @@ const struct guard_events raftlog_guard_events = {
     .stepped_down = on_stepped_down,
     .leader = on_leader,
     .truncated = on_truncated,
+    .ballot = on_ballot,
 };

@@ -108,6 +108,40 @@ static bool remove_torn(struct raftlog *log,
     return true;
 }
 
+static bool agree_on_ballot(struct raftlog *log, struct raft_dir *found, char *message, size_t len)
+{
+    int rv = ballot_open(&log->ballot, log->data.dir);
+    if (rv == 0 && found->term != 0) {
+        switch (ballot_compare(&log->ballot, found)) {
+            case BALLOT_SAME:
+                break;
+            case BALLOT_UNKNOWN:
+                rv = ballot_write(&log->ballot, found->term, found->vote);
+                break;
+            case BALLOT_NEWER:
+                report_log(&log->report, RAFTLOG_WARN,
+                           "raftlog_ballot_restored dir=%s term=%" PRIu64 " vote=%" PRIu64
+                           " found_term=%" PRIu64 " found_vote=%" PRIu64,
+                           log->data.dir, log->ballot.term, log->ballot.vote, found->term,
+                           found->vote);
+                rv = raft_dir_write_metadata(log->data.raft_dir, found, log->ballot.term,
+                                             log->ballot.vote);
+                break;
+            case BALLOT_DAMAGED:
+                snprintf(message, len,
+                         "%s/metadata1 or metadata2 is damaged (term %" PRIu64
+                         ", where %s/ballot says %" PRIu64
+                         "): remove this node's data directory, it rejoins by itself",
+                         log->data.raft_dir, found->term, log->data.dir, log->ballot.term);
+                return false;
+        }
+    }
+    if (rv != 0) {
+        snprintf(message, len, "cannot write the term in %s: %s", log->data.dir, uv_strerror(rv));
+    }
+    return rv == 0;
+}
+
 static bool open_directory(struct raftlog *log, char *message, size_t len)
 {
     if (!data_dir_open(&log->data, log->options.dir, log->options.cluster_id, log->options.node_id,
@@ -134,7 +168,8 @@ static bool open_directory(struct raftlog *log, char *message, size_t len)
                    "dropped; this node catches up before it votes again",
                    log->data.raft_dir, found.file);
     }
-    return stand(log, &found, message, len) && remove_torn(log, &found, message, len);
+    return agree_on_ballot(log, &found, message, len) && stand(log, &found, message, len) &&
+           remove_torn(log, &found, message, len);
 }
 
 /* The library. */
@@ -261,6 +296,7 @@ static void came_back(void *ctx)
     raftlog_handover_close(log);
     proposal_queue_close(&log->submission.queue);
     buf_close(&log->submission.scratch);
+    ballot_close(&log->ballot);
     fsm_close(&log->fsm);
     peers_close(&log->peers);
     raft_free(log->configuration.base);
@@ -361,6 +397,7 @@ static struct raftlog *new_log(const struct raftlog_options *options,
     ensure(raft_configuration_encode(&configuration, &log->configuration) == 0);
     log->configuration.len = encoded_len(&configuration);
     raft_configuration_close(&configuration);
+    log->ballot.fd = -1;
     log->fsm.library = &log->raft;
     log->fsm.guard = &log->guard;
     log->fsm.report = &log->report;

@@ -206,6 +206,8 @@ static int inspect_metadata(const char *path,
         bytes_le64(bytes->data + 8) > *newest) {
         *newest = bytes_le64(bytes->data + 8);
         found->term = bytes_le64(bytes->data + 16);
+        found->vote = bytes_le64(bytes->data + 24);
+        found->metadata_version = *newest;
     }
     return rv;
 }
@@ -358,5 +360,37 @@ int raft_dir_is_truncated(const char *path, uint64_t index)
         rv = -errno;
     }
     closedir(dir);
+    return rv;
+}
+
+static void put_le64(struct buf *out, uint64_t number)
+{
+    for (int shift = 0; shift < 64; shift += 8) {
+        buf_put_u8(out, (uint8_t)(number >> shift));
+    }
+}
+
+int raft_dir_write_metadata(const char *path, struct raft_dir *found, uint64_t term, uint64_t vote)
+{
+    uint64_t version = found->metadata_version + 1;
+    const uint64_t words[] = {1, version, term, vote};
+    char name[1200];
+    snprintf(name, sizeof name, "%s/metadata%d", path, version % 2 == 1 ? 1 : 2);
+    struct buf out = BUF_EMPTY;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        put_le64(&out, words[i]);
+    }
+    int fd = open(name, O_WRONLY | O_CREAT | O_DSYNC | O_CLOEXEC, 0600);
+    ssize_t n = fd < 0 ? -1 : pwrite(fd, out.data, out.len, 0);
+    int rv = n == METADATA_LEN ? 0 : n < 0 ? -errno : -ENOSPC;
+    if (fd >= 0) {
+        close(fd);
+    }
+    buf_close(&out);
+    if (rv == 0) {
+        found->metadata_version = version;
+        found->term = term;
+        found->vote = vote;
+    }
     return rv;
 }

@@ -31,7 +31,9 @@ enum raft_dir_health {
 
 struct raft_dir {
     uint64_t term; /* 0: no metadata */
-    bool has_log;  /* more than metadata and the entry that a bootstrap writes */
+    uint64_t vote; /* in that term; 0: none */
+    uint64_t metadata_version;
+    bool has_log; /* more than metadata and the entry that a bootstrap writes */
     enum raft_dir_health health;
     char file[64]; /* the one that is not sound */
     char torn[64]; /* the one to remove; "": none */
@@ -39,6 +41,9 @@ struct raft_dir {
 
 /* 0, or a negative errno. */
 int raft_dir_inspect(const char *path, struct raft_dir *found);
+/* Writes the library's metadata, as its next version and durably. The library must not be open. 0,
+ * or a negative errno. */
+int raft_dir_write_metadata(const char *path, struct raft_dir *found, uint64_t term, uint64_t vote);
 /* Removes found->torn, durably. 0, or a negative errno. */
 int raft_dir_remove_torn(const char *path, const struct raft_dir *found);
 

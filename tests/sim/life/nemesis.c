@@ -256,9 +256,6 @@ static void corrupt(struct life *life)
     }
     enum disk_kind kind = (enum disk_kind)chance_below(&life->chance, DISK_KINDS);
     bool is_cut = chance_in(&life->chance, 300);
-    if (kind == DISK_METADATA && !is_cut) {
-        kind = DISK_SEGMENT_CLOSED; /* the library's term and vote have no checksum */
-    }
     bool is_done = is_cut ? disk_truncate(node, kind, path, sizeof path)
                           : disk_flip_bit(node, kind, path, sizeof path);
     if (is_done) {
