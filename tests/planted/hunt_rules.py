@@ -1,6 +1,7 @@
 """Takes each rule out and expects its tests to fail; tests/planted/run --rules.
 
-The same tests pass without a bug: that is looked at first. The budget is of one core, for each test.
+That the same tests pass where nothing is missing is looked at first. The budget is of one core, for
+each test.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""The rules that close known holes, each taken out by a build of its own (-DROSTER_BUG=2rrp: rule rr,
-part p), and the tests that fail without it: by their names for ctest, or one of Python's tests behind
-the name of its file, "server.daemon Signals.test_standing_still"."""
+"""The rules that close known holes, each taken out by a build of its own (-DROSTER_BUG=2rrp: rule
+rr, part p), and the tests that fail without it: by their names for ctest, or one of Python's tests
+behind the name of its file, "server.daemon Signals.test_standing_still"."""
 
 import collections
 
@@ -18,7 +18,8 @@ def part(rule, what, *checks):
 
 
 RULES = {
-    2011: part("R1", "a new leader looks at no group that nobody calls for", "scenario_failover_stable",
+    2011: part("R1", "a new leader looks at no group that nobody calls for",
+               "scenario_failover_stable",
                "scenario_failover_joins"),
     2012: part("R1", "a rebalance that began under the last leader is not gone on with",
                "scenario_failover_joins"),
@@ -39,7 +40,8 @@ RULES = {
                "core.facts"),
     2042: part("R4", "apply does not ask whether the member is there", "scenario_offsets_replaced",
                "core.facts"),
-    2043: part("R4", "apply does not ask for the generation", "scenario_offsets_fencing", "core.facts"),
+    2043: part("R4", "apply does not ask for the generation",
+               "scenario_offsets_fencing", "core.facts"),
     2044: part("R4", "apply does not ask whether the topic is there", "scenario_offsets_fencing",
                "core.facts"),
     2051: part("R5", "offsets expire though the group has changed", "scenario_expiry_races"),
@@ -80,8 +82,10 @@ RULES = {
                "server.limits Limits.test_pipelined_requests"),
     2161: part("R16", "the index is the library's", "sim.lives"),
     2162: part("R16", "the index is not in the snapshot", "sim.lives"),
-    2171: part("R17", "groups change under the snapshot", "scenario_offsets_snapshot", "core.facts"),
-    2172: part("R17", "topics change under the snapshot", "scenario_offsets_snapshot", "core.facts"),
+    2171: part("R17", "groups change under the snapshot",
+               "scenario_offsets_snapshot", "core.facts"),
+    2172: part("R17", "topics change under the snapshot",
+               "scenario_offsets_snapshot", "core.facts"),
     2173: part("R17", "the snapshot does not say which ids are used", "core.facts"),
     2181: part("R18", "a node that lost its disk votes", "raftlog.fault.G8"),
     2182: part("R18", "a node that lost its disk founds a cluster", "raftlog.unit",
@@ -93,12 +97,14 @@ RULES = {
     2192: part("R19", "the clock is trusted, whatever the others' say", "raftlog.unit"),
     2201: part("R20", "each node names itself as the leader of all partitions", "local.unit"),
     2202: part("R20", "followers list offsets", "local.unit"),
-    2203: part("R20", "ListGroups says \"none\" while there is no leader", "scenario_roles_follower"),
+    2203: part("R20", "ListGroups says \"none\" while there is no leader",
+               "scenario_roles_follower"),
     2204: part("R20", "ListGroups on a follower is an error", "scenario_roles_follower"),
     2205: part("R20", "topic calls on a follower are not told to look for the controller",
                "scenario_roles_follower"),
     2206: part("R20", "followers do not answer Fetch", "local.unit"),
-    2207: part("R20", "group calls are not told that there is no leader", "scenario_roles_follower"),
+    2207: part("R20", "group calls are not told that there is no leader",
+               "scenario_roles_follower"),
     2221: part("R22", "the node whose state is odd goes on", "raftlog.unit",
                "raftlog.nodes NodesTest.test_diverged_node_stops"),
 }

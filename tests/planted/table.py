@@ -1,11 +1,11 @@
 """The tables of planted bugs and of rules in docs/TESTING.md, from results.json and rules.json.
 
-    table.py            exits with 1 where the document does not say what the results say, or where a
-                        bug or a rule's absence was never noticed
+    table.py            exits with 1 where the document does not say what the results say, or where
+                        a bug or a rule's absence was never noticed
     table.py --write    makes the tables anew
 
-Whoever runs a suite notes what came of it: note() and write(); jepsen/run does so for real nodes. One
-result per bug and suite, the last.
+Whoever runs a suite notes what came of it: note() and write(); jepsen/run does so for real nodes.
+One result per bug and suite, the last.
 """
 
 import collections
@@ -41,8 +41,8 @@ def load(table=OF_BUGS):
 
 
 def note(result, table=OF_BUGS):
-    """[result]: bug, suite ("chaos: ..." for runs of real nodes; for a rule the test of ctest), seeds
-    (or runs; not for a rule), seconds, words."""
+    """[result]: bug, suite ("chaos: ..." for runs of real nodes; for a rule the test), seeds (or
+    runs; not for a rule), seconds, words."""
     rest = [r for r in load(table) if (r["bug"], r["suite"]) != (result["bug"], result["suite"])]
     found = sorted([*rest, result], key=lambda r: (r["bug"], r["suite"]))
     table.results.write_text("[\n" + ",\n".join(json.dumps(r) for r in found) + "\n]\n",
