@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "raftlog/wall_clock.h"
 #include "rpc/ensure.h"
 #include "server/request.h"
 #include "tests/sim/clients/loner.h"
@@ -30,8 +31,10 @@ struct entry {
 struct tap {
     struct entry *entries; /* [0]: the state at the beginning */
     size_t count, cap;
-    int64_t median_ms_max; /* that any majority's clocks have had */
-    bool is_inside;        /* the reference is at work: its inputs are nobody's */
+    int64_t median_ms_max; /* that any majority's clocks have had, as far as nodes may know */
+    int64_t ahead_ms[2][MACHINES_MAX]; /* of our time, each clock at most: in this period, before */
+    int64_t period;
+    bool is_inside; /* the reference is at work: its inputs are nobody's */
     struct tap_counts counts;
 };
 
@@ -39,13 +42,30 @@ static struct tap tap;
 
 /* ---- The history ---- */
 
+/* Each clock, as far ahead as it was in this period or the one before: a node goes on with what it
+ * has measured for WALL_CLOCK_STALE_MS, while the other's clock may have been set back. */
+static int64_t latest_ms(const struct life *life, int at)
+{
+    int64_t ahead_ms = node_wall_ms(at + 1) - life->now_ms;
+    if (ahead_ms > tap.ahead_ms[0][at]) {
+        tap.ahead_ms[0][at] = ahead_ms;
+    }
+    bool was_more = tap.ahead_ms[1][at] > tap.ahead_ms[0][at];
+    return life->now_ms + tap.ahead_ms[was_more ? 1 : 0][at];
+}
+
 /* Of a majority's clocks the median, the lower one of two, is the second at most. */
 void tap_note_clocks(const struct life *life)
 {
     int64_t first_ms = 0;
     int64_t second_ms = 0;
+    if (life->now_ms / WALL_CLOCK_STALE_MS != tap.period) {
+        tap.period = life->now_ms / WALL_CLOCK_STALE_MS;
+        memcpy(tap.ahead_ms[1], tap.ahead_ms[0], sizeof tap.ahead_ms[0]);
+        memset(tap.ahead_ms[0], 0, sizeof tap.ahead_ms[0]);
+    }
     for (int i = 0; i < life->machines_count; i++) {
-        int64_t wall_ms = node_wall_ms(i + 1);
+        int64_t wall_ms = latest_ms(life, i);
         if (wall_ms > first_ms) {
             second_ms = first_ms;
             first_ms = wall_ms;
