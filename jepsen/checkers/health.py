@@ -16,7 +16,7 @@ NEVER = re.compile(
     r"|LeakSanitizer|Segmentation fault|stack smashing|double free|core dumped"
     r"|free\(\): invalid"
 )
-FATAL = re.compile(r" fatal |\bfatal message=|\babort|terminated by signal")
+FATAL = re.compile(r" fatal |\bfatal message=|\bAborted\b|\babort\(\)|terminated by signal")
 
 # By words in a fault's name: what a target may say when it stops, and later when it comes back.
 EXPLAINED = {
