@@ -211,7 +211,7 @@ class Logdump(base.ClusterTest):
                     damage(path)
                 before = digest(copy)
                 status, _, complaint = dump(copy)
-                self.assertEqual(status, 1)
+                self.assertEqual(status, 1, complaint)
                 self.assertIn(str(copy), complaint)
                 self.assertIn(word, complaint)
                 self.assertEqual(digest(copy), before)
