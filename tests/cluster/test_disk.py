@@ -251,13 +251,27 @@ class Damage(base.ClusterTest):
         self.assertNotIn("raftlog_entries_damaged", base.log_text(cluster, node))
         self.assert_equal_replicas(cluster)
 
-    def test_the_last_acknowledged_entry(self):
-        """By itself it looks like a torn tail, but the leader remembers the acknowledgement (R18):
-        the node ends, and when it is started again it catches up before it votes."""
+    def test_a_damaged_last_entry(self):
+        """No sector of it is missing, so it is no torn tail; it may have been acknowledged (R18)."""
         cluster, node = self.start_filled()
         cluster.kill(node)
         path = open_segment(self.data(cluster, node))
         flip(path, len(path.read_bytes().rstrip(b"\0")) - 3)
+        cluster.restart(node)
+        self.wait(lambda: base.status(cluster, node)["rejoining"] == "0", 10, "no end of the rejoin")
+        self.assertIn("raftlog_entries_damaged", base.log_text(cluster, node))
+        self.assert_equal_replicas(cluster)
+
+    def test_the_last_acknowledged_entry_was_never_written(self):
+        """The disk lied. Nothing of it is there, but the leader remembers the acknowledgement (R18):
+        the node ends, and when it is started again it catches up before it votes."""
+        cluster, node = self.start_filled()
+        cluster.kill(node)
+        path = open_segment(self.data(cluster, node))
+        start, end = last_batch(path.read_bytes())
+        with open(path, "r+b") as file:
+            file.seek(start)
+            file.write(bytes(end - start))
         cluster.spawn(node)
         self.assertEqual(cluster.processes[node].wait(20), EXIT_LOG_FAILED)
         self.assertIn("raftlog_entries_lost", base.log_text(cluster, node))
