@@ -135,11 +135,10 @@ static int write_append(struct guard *guard, const struct guard_write *write)
 {
     struct append *append = calloc(1, sizeof *append);
     ensure(append != NULL);
-    *append =
-        (struct append){.inner = write->append.request, .cb = write->append.cb, .guard = guard};
-    if (guard->raft->state == RAFT_LEADER) {
-        append->term = guard->raft->current_term;
-    }
+    *append = (struct append){.inner = write->append.request,
+                              .cb = write->append.cb,
+                              .guard = guard,
+                              .term = write->append.term};
     append->truncates = guard->truncates_alone;
     guard->truncates_alone = 0;
 #if ROSTER_BUG == 2 /* it counts as done at once, and is written with the next tick */
@@ -168,10 +167,13 @@ static int append_entries(struct raft_io *io,
         guard_verify(guard, &guard->handling->append_entries);
     }
     request->cb = cb;
-    return guard_order(guard,
-                       &(struct guard_write){
-                           .kind = GUARD_APPEND,
-                           .append = {.request = request, .entries = entries, .n = n, .cb = cb}});
+    /* Now, not when it is written: a follower's entries may wait until it leads. */
+    raft_term term = guard->raft->state == RAFT_LEADER ? guard->raft->current_term : 0;
+    return guard_order(
+        guard,
+        &(struct guard_write){
+            .kind = GUARD_APPEND,
+            .append = {.request = request, .entries = entries, .n = n, .cb = cb, .term = term}});
 }
 
 static int write_truncation(struct guard *guard, raft_index index)

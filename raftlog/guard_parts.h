@@ -38,6 +38,7 @@ struct guard_write {
             const struct raft_entry *entries; /* alive until the callback */
             unsigned n;
             raft_io_append_cb cb;
+            raft_term term; /* in which this node, as the leader, asked for it; else 0 */
         } append;
         raft_index truncate;
         struct {
