@@ -14,6 +14,7 @@ class Suite:
     clients: tuple = ()  # of clients.CLIENTS, for W8
     nodes: int = 3
     places: int = 4  # namespaces for clients
+    commits_per_s: int = 400  # that W1's members try to make
     settings: dict = dataclasses.field(default_factory=dict)  # of the nodes
     floors: dict = dataclasses.field(default_factory=dict)  # checkers/vacuity.py
     seconds: int = 180  # of the phase with faults
