@@ -133,8 +133,9 @@ static bool check_identity(const struct data_dir *data,
     if (strcmp(ours, found) != 0) {
         snprintf(message, message_len,
                  "%s belongs to another node: it says '%s', the configuration '%s'; correct the "
-                 "configuration or the path",
-                 data->dir, found, ours);
+                 "configuration or the path; if they are right, %s/identity is damaged: remove "
+                 "this node's data directory, it rejoins by itself",
+                 data->dir, found, ours, data->dir);
         return false;
     }
     return true;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define MAGIC "roster-data "
+#define REMEDY "remove this node's data directory, it rejoins by itself"
 
 enum { FORMAT_BYTES = 512 };
 
@@ -163,7 +164,8 @@ static bool check_format(const struct opening *o, char *found)
     }
     if (strncmp(found, MAGIC, strlen(MAGIC)) != 0) {
         return fail(o,
-                    "its file format is not ours; choose another directory, or restore this one");
+                    "its file format is not ours; choose another directory; if it was rosterd's, "
+                    "the file is damaged: " REMEDY);
     }
     long version = strtol(found + strlen(MAGIC), NULL, 10);
     if (version > DATADIR_VERSION) {
@@ -178,7 +180,7 @@ static bool check_format(const struct opening *o, char *found)
     }
     return fail(o,
                 "belongs to another node or cluster (file format: %s); correct node.id, cluster.id "
-                "or data.dir",
+                "or data.dir; if they are right, the file is damaged: " REMEDY,
                 found);
 }
 

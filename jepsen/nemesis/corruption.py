@@ -87,6 +87,18 @@ class FlipSnapshot(Flip):
         return snapshots(folder)
 
 
+class FlipBallot(Flip):
+    """In one of the three places where term and vote stand: the others must make it good."""
+
+    name = "flip-ballot"
+    must_refuse = False
+
+    def files(self, folder):
+        found = [path for path in (folder / "metadata1", folder / "metadata2",
+                                   folder.parent / "ballot") if path.exists()]
+        return [self.chance.choice(found)] if found else []
+
+
 class TruncateSegment(Damage):
     name = "truncate-segment"
 
@@ -173,5 +185,5 @@ class LoseDirectory(Bringing):
         self.lab.wait_line(self.hit[0], "raftlog_rejoined", self.since)
 
 
-FAULTS = [FlipSegment, FlipSnapshot, FlipOpenSegment, CutOpenSegment, TruncateSegment,
-          TruncateSnapshot, LoseDirectory]
+FAULTS = [FlipSegment, FlipSnapshot, FlipBallot, FlipOpenSegment, CutOpenSegment,
+          TruncateSegment, TruncateSnapshot, LoseDirectory]

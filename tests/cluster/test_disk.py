@@ -109,7 +109,7 @@ class Refusals(base.ClusterTest):
 
     def test_another_nodes_directory(self):
         self.make_data()
-        self.refused("belongs to another node", "node.id", cluster_id="other")
+        self.refused("belongs to another node", "correct node.id", cluster_id="other")
 
     def test_a_directory_that_is_not_ours(self):
         self.data.mkdir()
@@ -219,6 +219,20 @@ class Damage(base.ClusterTest):
         for path in snapshots:
             flip(path, path.stat().st_size // 2)
         self.assert_remedy_works(cluster, node, "snapshot")
+
+    def assert_noticed_whose(self, name):
+        """A wrong configuration looks the same, so the message names both remedies."""
+        cluster, node = self.start_filled()
+        cluster.kill(node)
+        path = self.data(cluster, node) / name
+        flip(path, len(path.read_bytes()) - 2)  # the last letter of the node's or cluster's name
+        self.assert_remedy_works(cluster, node, "belongs to another node", "is damaged")
+
+    def test_format(self):
+        self.assert_noticed_whose("format")
+
+    def test_identity(self):
+        self.assert_noticed_whose("raft/identity")
 
     def test_marker(self):
         cluster, node = self.start_filled()

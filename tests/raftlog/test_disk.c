@@ -50,6 +50,7 @@ Test(data_dir, remembers_whose_it_is)
     cr_assert_not(data_dir_open(&data, dir, "c", 2, message, sizeof message));
     cr_assert_not(data_dir_open(&data, dir, "d", 1, message, sizeof message));
     cr_assert_not_null(strstr(message, "belongs to another node"));
+    cr_assert_not_null(strstr(message, "identity is damaged: remove this node's data directory"));
     remove_all();
 }
 

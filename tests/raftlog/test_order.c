@@ -81,6 +81,7 @@ static void begin(void)
                                                .truncated = truncated};
     desk = (struct desk){.io = {.truncate = disk_truncate, .append = disk_append},
                          .raft = {.state = RAFT_FOLLOWER, .current_term = 2, .id = 1}};
+    desk.io.data = &desk.raft;
     guard_attach(&desk.guard, &desk.raft, &desk.io, GUARD_ONE_TRUNCATE | GUARD_OWN_TERM, false,
                  &events, NULL);
 }

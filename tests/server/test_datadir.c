@@ -76,6 +76,7 @@ Test(datadir, of_one_node)
     assert_refused(open_as("c", 2), "belongs to another node or cluster");
     cr_assert_null(strchr(message, '\n'));
     assert_refused(open_as("d", 1), "node.id=1");
+    assert_refused(open_as("d", 1), "if they are right, the file is damaged: remove this node's");
 }
 
 Test(datadir, newer_format)
