@@ -3,15 +3,16 @@ goes."""
 
 import signal
 
-from nemesis.base import NODES, Fault
+from nemesis.base import NET, NODES, Fault
 
 STOP_S = 15
 
 
 class Rolling(Fault):
-    """One node after the other, each when the one before is back (docs/OPERATING.md)."""
+    """One node after the other, each when the one before is back (docs/OPERATING.md), which none is
+    while it is cut off."""
     name = "rolling-restart"
-    claims = frozenset({NODES})
+    claims = frozenset({NODES, NET})
     seconds = (0, 0)
 
     def begin(self):
