@@ -6,8 +6,8 @@
  * library's is another it is older, torn or damaged, and is corrected. A term above ours it cannot
  * have.
  *
- * The file is one sector, written in place. Where it cannot be read (its own last write was torn,
- * or it is damaged), the library's word is taken: one of the two is sound. */
+ * Where the file cannot be read (its own last write was torn, or it is damaged), the library's word
+ * is taken: one of the two is sound. */
 #ifndef RAFTLOG_BALLOT_H
 #define RAFTLOG_BALLOT_H
 
@@ -15,9 +15,10 @@
 #include <stdint.h>
 
 #include "raftlog/raft_dir.h"
+#include "raftlog/sector.h"
 
 struct ballot {
-    int fd; /* -1: not open */
+    struct sector file;
     bool is_known;
     uint64_t term;
     uint64_t vote; /* 0: none */

@@ -1,9 +1,10 @@
 /* The data directory:
  *
- *   identity  format version, cluster and node: a directory of another one is refused
- *   voter     whether this disk may vote (below)
- *   ballot    term and vote (ballot.h)
- *   raft/     the library's own files, and only those
+ *   identity    format version, cluster and node: a directory of another one is refused
+ *   voter       whether this disk may vote (below)
+ *   ballot      term and vote (ballot.h)
+ *   truncation  where the log is being cut (truncation.h)
+ *   raft/       the library's own files, and only those
  *
  * All writes are durable when the function returns: file and directory are synced. */
 #ifndef RAFTLOG_DATA_DIR_H

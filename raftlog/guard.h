@@ -78,6 +78,9 @@ struct guard_events {
     void (*stepped_down)(void *ctx);
     /* 0: nobody known. */
     void (*leader)(void *ctx, raft_id id);
+    /* L5: must durably note that the log is going to be truncated at [index] before it returns.
+     * Non-zero: that failed. NULL: it is not noted. */
+    int (*truncating)(void *ctx, raft_index index);
     /* G11: whether the log on disk has ended before [index] since it was truncated there, durably:
      * 1, 0 (not yet), or negative: it cannot be told. NULL: it has when truncate() returns. */
     int (*truncated)(void *ctx, raft_index index);

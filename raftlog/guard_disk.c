@@ -184,14 +184,20 @@ static int write_truncation(struct guard *guard, raft_index index)
 #if ROSTER_BUG == 2
     write_lazily(guard);
 #endif
-    int rv = guard->original.truncate(guard->io, index);
+    const struct guard_events *events = guard->events;
+    int rv = events->truncating != NULL ? events->truncating(guard->ctx, index) : 0;
+    if (rv != 0) {
+        guard_stop(guard, "noting a truncation of the log failed");
+        return rv;
+    }
+    rv = guard->original.truncate(guard->io, index);
     if (rv != 0) {
         guard_stop(guard, "truncating the log failed");
         return rv;
     }
     guard->truncates_pending++;
     guard->truncates_alone++;
-    if (guard_has(guard, GUARD_ONE_TRUNCATE) && guard->events->truncated != NULL) {
+    if (guard_has(guard, GUARD_ONE_TRUNCATE) && events->truncated != NULL) {
         guard->truncating = index;
     }
     return 0;

@@ -18,6 +18,7 @@
 #include "raftlog/proposal_queue.h"
 #include "raftlog/raftlog.h"
 #include "raftlog/startup.h"
+#include "raftlog/truncation.h"
 #include "raftlog/wall_clock.h"
 
 enum {
@@ -53,7 +54,8 @@ struct submission {
     uv_idle_t gatherer; /* while it is active the loop looks for events but does not wait for any */
     size_t gathered;    /* proposals that waited at the end of the last turn; 0: not gathering */
     uint64_t gather_ms; /* since when, by the loop's clock */
-    int64_t last_stamp_ms;
+    int64_t last_stamp_ms;     /* of all batches that this node has applied or submitted */
+    uint64_t last_stamp_at_ms; /* since when, by the loop's clock */
     struct buf scratch;
     uint64_t batches;
     uint64_t proposals;
@@ -65,6 +67,7 @@ struct raftlog {
     uv_loop_t *loop;
     struct data_dir data;
     struct ballot ballot;
+    struct truncation truncation;
     uint64_t boot_id;
     uint8_t config_hash[HELLO_HASH_LEN];
     struct raft_buffer configuration; /* as the library encodes it, without its padding */

@@ -72,10 +72,18 @@ static void on_leader(void *ctx, raft_id id)
     log->report.events->leader(log->report.ctx, id);
 }
 
+static int on_truncating(void *ctx, raft_index index)
+{
+    struct raftlog *log = ctx;
+    return truncation_note(&log->truncation, index);
+}
+
 static int on_truncated(void *ctx, raft_index index)
 {
-    const struct raftlog *log = ctx;
-    return raft_dir_is_truncated(log->data.raft_dir, index);
+    struct raftlog *log = ctx;
+    int rv = truncation_is_done(log->data.raft_dir, index);
+    int noted = rv == 1 ? truncation_note(&log->truncation, 0) : 0;
+    return noted == 0 ? rv : noted;
 }
 
 static int on_ballot(void *ctx, raft_term term, raft_id vote)
@@ -91,6 +99,7 @@ const struct guard_events raftlog_guard_events = {
     .serving = on_serving,
     .stepped_down = on_stepped_down,
     .leader = on_leader,
+    .truncating = on_truncating,
     .truncated = on_truncated,
     .ballot = on_ballot,
 };

@@ -142,10 +142,32 @@ static bool agree_on_ballot(struct raftlog *log, struct raft_dir *found, char *m
     return rv == 0;
 }
 
+/* Before anything else looks at the library's files. */
+static bool finish_truncation(struct raftlog *log, char *message, size_t len)
+{
+    int rv = truncation_open(&log->truncation, log->data.dir);
+    uint64_t index = log->truncation.index;
+    int removed = rv == 0 && index != 0 ? truncation_finish(log->data.raft_dir, index) : 0;
+    if (removed > 0) {
+        report_log(&log->report, RAFTLOG_WARN,
+                   "raftlog_truncation_finished dir=%s index=%" PRIu64
+                   " files=%d: this node ended while it removed entries that never counted",
+                   log->data.raft_dir, index, removed);
+    }
+    rv = removed < 0 ? removed : rv;
+    rv = rv == 0 && index != 0 ? truncation_note(&log->truncation, 0) : rv;
+    if (rv != 0) {
+        snprintf(message, len, "cannot finish the truncation that %s/truncation tells of: %s",
+                 log->data.dir, uv_strerror(rv));
+    }
+    return rv == 0;
+}
+
 static bool open_directory(struct raftlog *log, char *message, size_t len)
 {
     if (!data_dir_open(&log->data, log->options.dir, log->options.cluster_id, log->options.node_id,
-                       message, len)) {
+                       message, len) ||
+        !finish_truncation(log, message, len)) {
         return false;
     }
     struct raft_dir found;
@@ -297,6 +319,7 @@ static void came_back(void *ctx)
     proposal_queue_close(&log->submission.queue);
     buf_close(&log->submission.scratch);
     ballot_close(&log->ballot);
+    truncation_close(&log->truncation);
     fsm_close(&log->fsm);
     peers_close(&log->peers);
     raft_free(log->configuration.base);
@@ -397,7 +420,8 @@ static struct raftlog *new_log(const struct raftlog_options *options,
     ensure(raft_configuration_encode(&configuration, &log->configuration) == 0);
     log->configuration.len = encoded_len(&configuration);
     raft_configuration_close(&configuration);
-    log->ballot.fd = -1;
+    log->ballot.file.fd = -1;
+    log->truncation.note.fd = -1;
     log->fsm.library = &log->raft;
     log->fsm.guard = &log->guard;
     log->fsm.report = &log->report;

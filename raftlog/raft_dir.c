@@ -319,50 +319,6 @@ int raft_dir_remove_torn(const char *path, const struct raft_dir *found)
     return rv;
 }
 
-/* A closed segment is named after its first and its last entry. An open one that is not in use yet
- * is all zeros. One that has another name or is gone since its name was read may be a closed one by
- * now. 1: entries from [index] on may be in it. */
-static int may_hold(int dir, const char *name, uint64_t index)
-{
-    unsigned long long first;
-    unsigned long long last;
-    char end;
-    if (sscanf(name, "%16llu-%16llu%c", &first, &last, &end) == 2) {
-        return last >= index;
-    }
-    if (strncmp(name, "open-", 5) != 0) {
-        return 0;
-    }
-    uint8_t format[FORMAT_LEN];
-    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return errno == ENOENT ? 1 : -errno;
-    }
-    ssize_t n = read(fd, format, sizeof format);
-    int rv = n < 0 ? -errno : n == FORMAT_LEN && !is_zero(format, FORMAT_LEN);
-    close(fd);
-    return rv;
-}
-
-int raft_dir_is_truncated(const char *path, uint64_t index)
-{
-    DIR *dir = opendir(path);
-    if (dir == NULL) {
-        return -errno;
-    }
-    int held = 0;
-    errno = 0;
-    for (struct dirent *entry; held == 0 && (entry = readdir(dir)) != NULL; errno = 0) {
-        held = may_hold(dirfd(dir), entry->d_name, index);
-    }
-    int rv = held < 0 ? held : held > 0 ? 0 : errno != 0 ? -errno : 1;
-    if (rv == 1 && fsync(dirfd(dir)) != 0) {
-        rv = -errno;
-    }
-    closedir(dir);
-    return rv;
-}
-
 static void put_le64(struct buf *out, uint64_t number)
 {
     for (int shift = 0; shift < 64; shift += 8) {

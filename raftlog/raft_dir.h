@@ -47,9 +47,4 @@ int raft_dir_write_metadata(const char *path, struct raft_dir *found, uint64_t t
 /* Removes found->torn, durably. 0, or a negative errno. */
 int raft_dir_remove_torn(const char *path, const struct raft_dir *found);
 
-/* Whether a running library has truncated its log at [index]: no file holds entries from there on,
- * and that is durable. 1, 0: not yet; or a negative errno. Nothing may be appended behind the
- * truncation before. */
-int raft_dir_is_truncated(const char *path, uint64_t index);
-
 #endif

@@ -287,22 +287,3 @@ Test(raft_dir, first_write_that_was_torn_is_removed)
     buf_close(&out);
     remove_all();
 }
-
-Test(raft_dir, truncation_is_seen_when_it_is_done)
-{
-    enum { INDEX = 7 };
-    new_directory();
-    write_segment("open-1", 3, -1);
-    cr_assert_eq(raft_dir_is_truncated(directory, INDEX), 0, "a file in use may hold it");
-    write_text(directory, "open-1", "\0\0\0\0\0\0\0\0", 8);
-    cr_assert_eq(raft_dir_is_truncated(directory, INDEX), 1, "one that is prepared does not");
-    write_text(directory, "0000000000000005-0000000000000007", "", 0);
-    cr_assert_eq(raft_dir_is_truncated(directory, INDEX), 0);
-    cr_assert_eq(raft_dir_is_truncated(directory, INDEX + 1), 1);
-    char name[512];
-    snprintf(name, sizeof name, "%s/open-2", directory);
-    cr_assert_eq(symlink("nothing", name), 0); /* its name is read, and it is not there */
-    cr_assert_eq(raft_dir_is_truncated(directory, INDEX + 1), 0, "to be looked at again");
-    remove_all();
-    cr_assert(raft_dir_is_truncated(directory, INDEX) < 0);
-}

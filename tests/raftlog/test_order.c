@@ -15,7 +15,9 @@ struct desk {
     struct raft_io_append request; /* the library's */
     struct raft_io_append *begun;  /* what has reached the disk */
     bool is_truncated;
-    int told; /* how often the library heard of its write */
+    raft_index noted; /* L5 */
+    raft_index cut;   /* by the disk */
+    int told;         /* how often the library heard of its write */
 };
 
 static struct desk desk;
@@ -23,7 +25,7 @@ static struct desk desk;
 static int disk_truncate(struct raft_io *io, raft_index index)
 {
     (void)io;
-    (void)index;
+    desk.cut = index;
     return 0;
 }
 
@@ -66,6 +68,14 @@ static void changed_leader(void *ctx, raft_id id)
     (void)id;
 }
 
+static int truncating(void *ctx, raft_index index)
+{
+    (void)ctx;
+    cr_assert_eq(desk.cut, 0, "it is noted before it begins");
+    desk.noted = index;
+    return 0;
+}
+
 static int truncated(void *ctx, raft_index index)
 {
     (void)ctx;
@@ -78,6 +88,7 @@ static void begin(void)
     static const struct guard_events events = {.fatal = fatal,
                                                .stepped_up = changed_role,
                                                .leader = changed_leader,
+                                               .truncating = truncating,
                                                .truncated = truncated};
     desk = (struct desk){.io = {.truncate = disk_truncate, .append = disk_append},
                          .raft = {.state = RAFT_FOLLOWER, .current_term = 2, .id = 1}};
@@ -111,6 +122,8 @@ Test(order, nothing_is_written_while_the_log_is_truncated)
 {
     begin();
     cr_assert_eq(desk.io.truncate(&desk.io, 5), 0);
+    cr_assert_eq(desk.noted, 5);
+    cr_assert_eq(desk.cut, 5);
     write_one();
     guard_turn(&desk.guard);
     cr_assert_null(desk.begun);
