@@ -149,7 +149,7 @@ void raftlog_transfer(struct raftlog *log,
 bool raftlog_clock_is_trusted(const struct raftlog *log);
 
 /* The wall clock for a new batch: monotonic, and never far ahead of the majority's median. */
-int64_t raftlog_stamp_ms(const struct raftlog *log);
+int64_t raftlog_stamp_ms(struct raftlog *log);
 
 struct raftlog_stats {
     uint64_t term;

@@ -65,6 +65,7 @@ static struct raft_buffer pack(struct raftlog *log)
     submission->scratch.len = 0;
     batch_seal(&header, body, &submission->scratch);
     submission->last_stamp_ms = header.stamp_ms;
+    submission->last_stamp_at_ms = uv_now(log->loop);
     submission->batches++;
     submission->proposals += header.count;
     struct raft_buffer buffer = {.base = raft_malloc(submission->scratch.len),
@@ -145,14 +146,17 @@ void raftlog_submission_drop(struct raftlog *log)
     proposal_queue_clear(&log->submission.queue);
 }
 
-int64_t raftlog_stamp_ms(const struct raftlog *log)
+int64_t raftlog_stamp_ms(struct raftlog *log)
 {
+    struct submission *submission = &log->submission;
+    if (log->fsm.stamp_ms > submission->last_stamp_ms) { /* another leader's */
+        submission->last_stamp_ms = log->fsm.stamp_ms;
+        submission->last_stamp_at_ms = uv_now(log->loop);
+    }
     struct wall_clock clock;
     raftlog_node_clock(log, &clock);
-    int64_t last_ms = log->fsm.stamp_ms > log->submission.last_stamp_ms
-                          ? log->fsm.stamp_ms
-                          : log->submission.last_stamp_ms;
-    return wall_clock_stamp_ms(&clock, raftlog_node_wall_ms(), last_ms);
+    return wall_clock_stamp_ms(&clock, raftlog_node_wall_ms(), submission->last_stamp_ms,
+                               (int64_t)(uv_now(log->loop) - submission->last_stamp_at_ms));
 }
 
 bool raftlog_clock_is_trusted(const struct raftlog *log)

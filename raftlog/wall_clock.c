@@ -53,15 +53,20 @@ bool wall_clock_is_trusted(const struct wall_clock *clock)
     return false;
 }
 
-int64_t wall_clock_stamp_ms(const struct wall_clock *clock, int64_t now_ms, int64_t last_ms)
+int64_t wall_clock_stamp_ms(const struct wall_clock *clock,
+                            int64_t now_ms,
+                            int64_t last_ms,
+                            int64_t since_ms)
 {
-    int64_t stamp_ms = now_ms;
-    int64_t limit_ms = now_ms + wall_clock_median_ms(clock) + WALL_CLOCK_AHEAD_MS_MAX;
+    int64_t limit_ms = INT64_MAX;
+    if (wall_clock_has_majority(clock)) {
+        limit_ms = now_ms + wall_clock_median_ms(clock) + WALL_CLOCK_AHEAD_MS_MAX;
+    } else if (last_ms != 0) {
+        limit_ms = last_ms + since_ms;
+    }
 #if ROSTER_BUG == 2191 /* a clock that is set to next year is believed */
     limit_ms = INT64_MAX;
 #endif
-    if (wall_clock_has_majority(clock) && stamp_ms > limit_ms) {
-        stamp_ms = limit_ms;
-    }
+    int64_t stamp_ms = now_ms < limit_ms ? now_ms : limit_ms;
     return stamp_ms > last_ms ? stamp_ms : last_ms;
 }

@@ -1,5 +1,5 @@
 /* The wall clock that a leader stamps batches with (R19): never far ahead of the median of a
- * majority, and trusted for expiry only while a majority is known and agrees.
+ * majority's, and trusted for expiry only while a majority is known and agrees.
  *
  * Pure: clocks come in. */
 #ifndef RAFTLOG_WALL_CLOCK_H
@@ -35,7 +35,12 @@ int64_t wall_clock_median_ms(const struct wall_clock *clock);
 /* A majority is known, one agrees to within the spread, and ours is not off its median. */
 bool wall_clock_is_trusted(const struct wall_clock *clock);
 
-/* For a batch submitted at [now_ms] of our clock, behind one stamped [last_ms]. */
-int64_t wall_clock_stamp_ms(const struct wall_clock *clock, int64_t now_ms, int64_t last_ms);
+/* For a batch submitted at [now_ms] of our clock, behind one stamped [last_ms] (0: it is the first)
+ * that this node has known of for [since_ms]. Without a majority's clocks time goes on from there,
+ * as fast as the monotonic clock does: our own may be days ahead. */
+int64_t wall_clock_stamp_ms(const struct wall_clock *clock,
+                            int64_t now_ms,
+                            int64_t last_ms,
+                            int64_t since_ms);
 
 #endif

@@ -95,24 +95,34 @@ static struct wall_clock clock_of(size_t nodes, const int64_t *offsets_ms, size_
 Test(wall_clock, stamp_never_goes_back)
 {
     struct wall_clock clock = clock_of(1, NULL, 0);
-    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000, 0), 1000);
-    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000, 2000), 2000);
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000, 0, 0), 1000);
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000, 2000, 0), 2000);
 }
 
 Test(wall_clock, stamp_is_bound_to_the_majoritys_median)
 {
     const int64_t behind[] = {-100000, -100000}; /* our clock is 100 s ahead of both others */
     struct wall_clock clock = clock_of(3, behind, 2);
-    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 0), 960000);
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 0, 0), 960000);
     cr_assert_not(wall_clock_is_trusted(&clock));
     const int64_t limit[] = {-60000, -60000};
     clock = clock_of(3, limit, 2);
-    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 0), 1000000);
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 0, 0), 1000000);
     cr_assert(wall_clock_is_trusted(&clock));
     const int64_t beyond[] = {-60001, -60001};
     clock = clock_of(3, beyond, 2);
-    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 0), 999999);
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 0, 0), 999999);
     cr_assert_not(wall_clock_is_trusted(&clock));
+}
+
+Test(wall_clock, without_a_majority_stamps_go_on_from_the_last_one)
+{
+    struct wall_clock clock = clock_of(3, NULL, 0); /* alone of three, and perhaps days ahead */
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 5000, 0), 5000);
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 5000, 70000), 75000);
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 6000, 5000, 70000), 6000, "ours is behind that");
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 4000, 5000, 70000), 5000);
+    cr_assert_eq(wall_clock_stamp_ms(&clock, 1000000, 0, 0), 1000000, "there is no batch yet");
 }
 
 Test(wall_clock, is_trusted_while_a_majority_agrees)
