@@ -435,13 +435,7 @@ static void declare(struct life *life, void *who, uint64_t what)
 void loners_declare(struct life *life)
 {
     /* By whoever asks first: without an operator there are none but these. */
-    struct loner *loner = &life->loners[LONERS_MAX - 1];
-    loner->life = life;
-    loner->number = LONERS_MAX - 1;
-    finder_init(life, &loner->finder, WORKERS_MAX + loner->number);
-    lane_init(life, &loner->lane, WORKERS_MAX + loner->number, 20000);
-    lane_init(life, &loner->other, WORKERS_MAX + loner->number, 20000);
-    declare(life, loner, 0);
+    declare(life, &life->loners[LONERS_MAX - 1], 0);
 }
 
 void loners_init(struct life *life)
@@ -462,6 +456,12 @@ void loners_init(struct life *life)
         lane_init(life, &loner->lane, WORKERS_MAX + loner->number, 20000);
         events_add(life, chance_below(&life->chance, 5000), wake, loner, 0);
     }
+    struct loner *loner = &life->loners[LONERS_MAX - 1];
+    loner->life = life;
+    loner->number = LONERS_MAX - 1;
+    finder_init(life, &loner->finder, WORKERS_MAX + loner->number);
+    lane_init(life, &loner->lane, WORKERS_MAX + loner->number, 20000);
+    lane_init(life, &loner->other, WORKERS_MAX + loner->number, 20000);
 }
 
 void loners_close(struct life *life)

@@ -19,7 +19,7 @@ struct loner {
 
 void loners_init(struct life *life);
 void loners_close(struct life *life);
-/* Declares the topics that all use, as soon as anybody listens. */
+/* Declares those of the topics that all use which are not there, as soon as anybody listens. */
 void loners_declare(struct life *life);
 /* For so long somebody commits in a group of his own. */
 void loners_prove(struct life *life, int64_t ms);

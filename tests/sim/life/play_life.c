@@ -204,6 +204,7 @@ static void be_calm(struct life *life)
     nemesis_heal(life);
     wait_for_nodes(life);
     calm_since_ms = life->now_ms;
+    loners_declare(life); /* an operator may have deleted them all */
     loners_prove(life, CALM_MS);
     settle(life);
     level(life);
