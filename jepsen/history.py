@@ -16,7 +16,8 @@ type     invoke, then exactly one of
            info  not known: no answer, a broken connection, an indefinite error
          Callbacks and nemeses have no invoke: a callback is one "ok", a nemesis one "info".
 f        the operation, see OPERATIONS
-node     who was asked ("n2"); client: which program ("witness", "franz-go", ...)
+node     who was asked ("n2"), null: a real client's library chose, and may have asked several times, so
+         that a commit stands in the log as often; client: which program ("witness", "franz-go", ...)
 error    on fail and info: Kafka's number, or "timeout", "closed", "refused" (could not connect)
 value    the operation's own, as described in OPERATIONS; a completion repeats nothing of the invoke
          but what it names

@@ -236,7 +236,7 @@ class LogCheck:
                 story = None
                 if op.kind == "ok" and error == 0 and not places and op.call > self.covered_from:
                     story, invariant = "was acknowledged, but is not in the log", "I2"
-                elif len(places) > 1 and value == self._metadata(op, key):
+                elif len(places) > 1 and not op.may_repeat and value == self._metadata(op, key):
                     story, invariant = f"stands in the log {len(places)} times", "I1"
                 elif (
                     (op.kind == "fail" or error in WITHOUT_EFFECT)

@@ -138,7 +138,9 @@ def _parse(line):
             (begin, 1, n, {"process": who, "type": kind, "f": what, "value": _single(what, words)})
         ]
     f, asked, answered = OPERATIONS[what](words)
-    base = {"process": who, "node": words.named.get("node", "n1"), "client": "witness"}
+    client = words.named.get("client", "witness")
+    node = words.named.get("node", "n1") if client == "witness" else None
+    base = {"process": who, "node": node, "client": client}
     marks = [(begin, 0, n, {**base, "type": "invoke", "f": f, "value": asked})]
     if end in ("", "..."):
         return marks
@@ -168,7 +170,7 @@ class Words:
             elif word.startswith("!"):
                 self.error = _number(word[1:])
             elif re.match(
-                r"(by|inst|in|leader|members|session|rebalance|proto|topics|send|got|node|"
+                r"(by|client|inst|in|leader|members|session|rebalance|proto|topics|send|got|node|"
                 r"majority|explains|term|index|hash|status|signal|rss_kb|fds|id|gen)=",
                 word,
             ):

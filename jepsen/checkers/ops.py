@@ -61,6 +61,11 @@ class Op:
         self.node = event.get("node")
         self.client = event.get("client")
 
+    @property
+    def may_repeat(self):
+        """A real client's library sends again what was not answered, and does not say so."""
+        return self.node is None
+
     def complete(self, event):
         self.kind = event["type"]
         self.end_index = event["index"]
