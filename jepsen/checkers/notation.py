@@ -11,7 +11,8 @@ that goes on after an unknown outcome gets a new name by itself.
 commit a            to group g, topic t/0, with op id a; the offset is 10 times the letter's place
                     in the alphabet (a1 is 1 beyond a). Words: `1:b` another partition, `a=77`
                     another offset, `0:a!3` a partition's own error, @2 the generation (default 1,
-                    @-1 none), by=m2 (default m1), inst=i, in=h another group
+                    @-1 none), by=m2 (default m1), inst=i, in=h another group, client=java a real
+                    client, whose library may send it several times
 fetch a             t/0 has a's offset and metadata; `-` none, `1:b`, `0:-`, `a=77` with that
                     offset, `all` asks for all and lists what is written
 delete 0 1          delete_offsets of these partitions; drop: delete_group
