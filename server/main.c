@@ -8,6 +8,7 @@
 #include "server/config.h"
 #include "server/log.h"
 #include "server/server.h"
+#include "server/signals.h"
 
 /* Documented by config_print_help(). */
 enum { EXIT_USAGE = 64, EXIT_CONFIG = 78 };
@@ -66,11 +67,13 @@ static int run(const struct config *config)
     log_event(LOG_LEVEL_INFO, "starting version=%s node=%lld cluster=%s nodes=%zu data_dir=%s",
               ROSTER_VERSION, (long long)config->node_id, config->cluster_id, config->peers_count,
               config->data_dir);
+    signals_hold();
     if (!server_open(&server, config, message, sizeof message)) {
         log_event(LOG_LEVEL_ERROR, "cannot_start reason=\"%s\"", message);
         /* Half of a node may run by now; there is nothing to be tidy about. */
         _exit(EXIT_FAILURE);
     }
+    signals_release();
     server_run(&server);
     log_event(LOG_LEVEL_INFO, "stopped");
     return EXIT_SUCCESS;

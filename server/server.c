@@ -141,14 +141,30 @@ static void on_signal(uv_signal_t *handle, int number)
     }
 }
 
+static void do_nothing(uv_work_t *work)
+{
+    (void)work;
+}
+
+static void done_nothing(uv_work_t *work, int status)
+{
+    (void)work;
+    (void)status;
+}
+
+/* Its threads are to be started while signals are held, which they inherit. */
+static void start_pool(struct server *server)
+{
+    ensure(uv_queue_work(&server->loop, &server->first_work, do_nothing, done_nothing) == 0);
+}
+
 static void watch_loop(struct server *server)
 {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
     signal(SIGPIPE, SIG_IGN);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (size_t i = 0; i < SIGNALS_COUNT; i++) {
         ensure(uv_signal_init(&server->loop, &server->signals[i]) == 0);
         server->signals[i].data = server;
-        ensure(uv_signal_start(&server->signals[i], on_signal, numbers[i]) == 0);
+        ensure(uv_signal_start(&server->signals[i], on_signal, signals_numbers[i]) == 0);
     }
     ensure(uv_prepare_init(&server->loop, &server->prepare) == 0);
     server->prepare.data = server;
@@ -187,6 +203,7 @@ bool server_open(struct server *server,
         return false;
     }
     ensure(uv_loop_init(&server->loop) == 0);
+    start_pool(server);
     struct coordinator_limits core_limits = config_limits(config);
     struct conns_limits conns_limits = limits_of(config, descriptors);
     driver_init(&server->driver, &server->loop, &core_limits, (uint64_t)config->node_id,

@@ -21,6 +21,7 @@
 #include "server/dispatch.h"
 #include "server/driver.h"
 #include "server/listener.h"
+#include "server/signals.h"
 
 /* From SIGTERM to the end; stop.c. */
 enum stop_phase {
@@ -47,7 +48,8 @@ struct server {
 
     uv_prepare_t prepare;
     uv_check_t check;
-    uv_signal_t signals[4];
+    uv_signal_t signals[SIGNALS_COUNT];
+    uv_work_t first_work;
     struct alarm stop_alarm;
     bool is_handed_over;
     enum stop_phase stop_phase;

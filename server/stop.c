@@ -18,6 +18,7 @@
 #include "rpc/ensure.h"
 #include "server/log.h"
 #include "server/server.h"
+#include "server/signals.h"
 
 /* Between the last goodbye to others and that to members: a client's threads learn of both. */
 enum { PARTING_MS = 100 };
@@ -93,7 +94,8 @@ static void on_log_closed(void *ctx)
     alarm_close(&server->stop_alarm);
     close_handle((uv_handle_t *)&server->prepare);
     close_handle((uv_handle_t *)&server->check);
-    for (size_t i = 0; i < sizeof server->signals / sizeof server->signals[0]; i++) {
+    signals_hold();
+    for (size_t i = 0; i < SIGNALS_COUNT; i++) {
         close_handle((uv_handle_t *)&server->signals[i]);
     }
 }

@@ -247,6 +247,17 @@ class Signals(NodeTest):
             raw.put(heartbeat_v1(1))
             self.assertEqual(len(raw.frame()), 10)
 
+    def test_questions_for_figures_while_it_ends(self):
+        node = self.make()
+        for turn in range(10):
+            process = node.start().process
+            node.wait_for("INFO leading term=", turn + 1)
+            process.send_signal(signal.SIGTERM)
+            while process.poll() is None:
+                process.send_signal(signal.SIGUSR1)
+                time.sleep(0.001)
+            self.assertEqual(process.returncode, 0)
+
     def test_a_log_that_nobody_reads(self):
         """A pipe that is full loses lines; the node does not wait for its reader."""
         node = self.make()
