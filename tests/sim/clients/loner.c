@@ -7,6 +7,7 @@
 #include "rpc/api.h"
 #include "rpc/codec.h"
 #include "rpc/ensure.h"
+#include "rpc/errors.h"
 #include "tests/sim/clients/odd.h"
 #include "tests/sim/clients/worker.h"
 #include "tests/sim/oracle/machine.h"
@@ -396,6 +397,18 @@ static void wake(struct life *life, void *who, uint64_t what)
 }
 
 /* Commits that nothing but the cluster itself can refuse. */
+/* Unlike the others he is no fool: whoever is not the coordinator is not asked again. */
+static void proved(struct life *life, struct message *message, const void *answer)
+{
+    struct loner *loner = message->owner;
+    const struct offset_commit_response *response = answer;
+    answered(life, message, answer);
+    if (response != NULL && response->topics[0].partitions[0].error_code == KAFKA_NOT_COORDINATOR) {
+        finder_forget(&loner->finder);
+        lane_break(life, &loner->lane);
+    }
+}
+
 static void prove(struct life *life, void *who, uint64_t end_ms)
 {
     struct loner *loner = who;
@@ -403,7 +416,7 @@ static void prove(struct life *life, void *who, uint64_t end_ms)
         return;
     }
     if (is_connected(loner, chance_in(&life->chance, 100)) && !lane_is_busy(&loner->lane)) {
-        worker_commit(life, &loner->lane, 8, "prover", "p0", -1, "", NULL, answered, loner);
+        worker_commit(life, &loner->lane, 8, "prover", "p0", -1, "", NULL, proved, loner);
     }
     events_add(life, life->now_ms + 250, prove, loner, end_ms);
 }
