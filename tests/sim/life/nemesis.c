@@ -420,6 +420,8 @@ void nemesis_heal(struct life *life)
     choose_dead(life);
     network_heal(true);
     for (int i = 0; i < life->machines_count; i++) {
+        node_kill_at_step(i + 1, 0);
+        node_lose_power_at_step(i + 1, 0);
         ease_disk(life, NULL, (uint64_t)i + 1);
         quicken(life, NULL, (uint64_t)i + 1);
         supervisor_continue(life, i); /* stopped and frozen: one after the other */

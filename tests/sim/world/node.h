@@ -50,7 +50,8 @@ bool node_kill(int node);
 /* The machine is off at once: no packet says so, unsynced writes are lost or torn. */
 bool node_lose_power(int node);
 /* The same at the [steps]-th I/O step from now (each step of a file or socket call, and of the
- * pool's work, counts), 1 being the next; whatever happens first. */
+ * pool's work, counts), 1 being the next; whatever happens first. 0: not any
+ * more. */
 bool node_kill_at_step(int node, unsigned steps);
 bool node_lose_power_at_step(int node, unsigned steps);
 /* SIGTERM: an orderly end; or SIGUSR1. */
