@@ -4,8 +4,8 @@
  * Order of calls: raft_init(), guard_attach(), raft_start(), guard_poll(). The guard is found
  * through raft->data, which is then its own.
  *
- * Each rule can be switched off, for the tests that show the fault it closes. Rules are numbered as
- * in docs/ARCHITECTURE.md; fault numbers (S1, L2, ...) as there. */
+ * Each rule can be switched off, for the tests that show the fault it closes. The faults
+ * (S1, L2, ...) are those of docs/INVARIANTS.md. */
 #ifndef RAFTLOG_GUARD_H
 #define RAFTLOG_GUARD_H
 
@@ -78,7 +78,7 @@ struct guard_events {
     void (*stepped_down)(void *ctx);
     /* 0: nobody known. */
     void (*leader)(void *ctx, raft_id id);
-    /* L5: must durably note that the log is going to be truncated at [index] before it returns.
+    /* L8: must durably note that the log is going to be truncated at [index] before it returns.
      * Non-zero: that failed. NULL: it is not noted. */
     int (*truncating)(void *ctx, raft_index index);
     /* G11: whether the log on disk has ended before [index] since it was truncated there, durably:

@@ -1,7 +1,7 @@
 /* G11: nothing is written while the log is being truncated.
  *
  * Two faults of the library meet here. It forgets one of two disk barriers that overlap (L3). And
- * where a truncation fails it takes note for itself only and goes on (L4): what is appended next
+ * where a truncation fails it takes note for itself only and goes on (L7): what is appended next
  * lands behind entries that should be gone, and once the node has started again it takes them for
  * committed ones. A truncation has no callback; so what follows waits until the disk shows that the
  * log has ended where it should, and where it never does the process ends with nothing written. */

@@ -1,4 +1,4 @@
-/* A truncation of the library's log, from before it begins until it is on the disk (L5).
+/* A truncation of the library's log, from before it begins until it is on the disk (L8).
  *
  * The library truncates file by file: it writes the file that contains the index anew, up to there,
  * and removes the old one and those behind it. A crash between these steps leaves files that it

@@ -27,7 +27,7 @@ enum sim_fault {
     SIM_WIPE = 128,           /* ... or not */
     SIM_WIPE_DOWN = 256,      /* ... while another node is down */
     SIM_HASTE = 512,          /* nodes are told that their leader has died, true or not */
-    SIM_TRUNCATE_LOST = 1024, /* a truncation fails, and the library goes on (L4) */
+    SIM_TRUNCATE_LOST = 1024, /* a truncation fails, and the library goes on (L7) */
     SIM_COMMON = 63
 };
 

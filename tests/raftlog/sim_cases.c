@@ -104,7 +104,7 @@ static const struct sim_case cases[] = {
      .seed_last = 27,
      .rules_with = GUARD_VALIDATED,
      .one_with = 2},
-    {.name = "L4",
+    {.name = "L7",
      .fault = "a truncation fails, the library goes on, and writes behind what should be gone",
      .setting = {.seed = 13,
                  .seconds = 60,

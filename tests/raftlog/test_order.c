@@ -15,7 +15,7 @@ struct desk {
     struct raft_io_append request; /* the library's */
     struct raft_io_append *begun;  /* what has reached the disk */
     bool is_truncated;
-    raft_index noted; /* L5 */
+    raft_index noted; /* L8 */
     raft_index cut;   /* by the disk */
     int told;         /* how often the library heard of its write */
 };

@@ -1,4 +1,4 @@
-/* Truncations of the log that a crash interrupts (L5): which files were there, and which remain. */
+/* Truncations of the log that a crash interrupts (L8): which files were there, and which remain. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
