@@ -69,8 +69,10 @@ static void ask(struct life *life, struct finder *finder)
     const struct api *api = api_find(API_FindCoordinator);
     if (finder->lane.machine < 0) {
         int machine = (int)chance_below(&life->chance, life->machines_count);
-        bool is_avoided = machine == finder->avoided;
-        lane_open(life, &finder->lane, is_avoided ? (machine + 1) % life->machines_count : machine);
+        if (finder->avoided >= 0) { /* or it might ask the dead in turn for a long time */
+            machine = (finder->avoided + 1) % life->machines_count;
+        }
+        lane_open(life, &finder->lane, machine);
     }
     int16_t version = (int16_t)chance_between(&life->chance, api->min_version, api->max_version);
     struct message *message =

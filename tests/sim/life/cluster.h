@@ -79,8 +79,12 @@ void supervisor_close(struct life *life);
 void supervisor_start_later(struct life *life, int machine, int64_t after_ms);
 void supervisor_stop(struct life *life, int machine, bool is_frozen, bool loses_time);
 void supervisor_continue(struct life *life, int machine);
-/* Whether one more disk may lose something. */
+/* Whether one more disk may lose something: no other has, and all others vote. (Two nodes without a
+ * memory wait for each other for ever; and one that lost its power may be without, too: of a write of
+ * several batches a later one may be whole and the first one not.) */
 bool supervisor_may_damage(const struct life *life, int machine);
+/* Whether one more may lose its power: no other disk has lost anything. */
+bool supervisor_may_power_off(const struct life *life, int machine);
 void supervisor_damage(struct life *life, int machine);
 /* A file was damaged that says in its name what it holds: the node must not vote as if it had never
  * held that. */

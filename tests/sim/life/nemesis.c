@@ -43,14 +43,17 @@ static void crash(struct life *life)
 
 static void lose_power(struct life *life)
 {
-    node_lose_power(victim(life));
+    int node = victim(life);
+    if (supervisor_may_power_off(life, node - 1)) {
+        node_lose_power(node);
+    }
 }
 
 static void end_in_some_step(struct life *life)
 {
     int node = victim(life);
     unsigned steps = (unsigned)chance_between(&life->chance, 1, 60);
-    if (chance_in(&life->chance, 500)) {
+    if (chance_in(&life->chance, 500) && supervisor_may_power_off(life, node - 1)) {
         node_lose_power_at_step(node, steps);
     } else {
         node_kill_at_step(node, steps);
@@ -90,7 +93,7 @@ static void storm(struct life *life)
         if (node == spared) {
             continue;
         }
-        if (is_power) {
+        if (is_power && supervisor_may_power_off(life, node - 1)) {
             node_lose_power(node);
         } else {
             node_kill(node);

@@ -172,14 +172,24 @@ void supervisor_continue(struct life *life, int machine)
 
 /* ---- Damage ---- */
 
-bool supervisor_may_damage(const struct life *life, int machine)
+bool supervisor_may_power_off(const struct life *life, int machine)
 {
     for (int i = 0; i < life->machines_count; i++) {
         if (life->cluster->is_damaged[i] && i != machine) {
-            return false; /* two nodes without a memory wait for each other for ever */
+            return false;
         }
     }
-    return life->position > 0;
+    return true;
+}
+
+bool supervisor_may_damage(const struct life *life, int machine)
+{
+    for (int i = 0; i < life->machines_count; i++) {
+        if (i != machine && !is_voter(i)) {
+            return false;
+        }
+    }
+    return supervisor_may_power_off(life, machine) && life->position > 0;
 }
 
 void supervisor_damage(struct life *life, int machine)
