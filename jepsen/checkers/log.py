@@ -12,7 +12,7 @@ and operations that lie before it are not judged (`coverage`).
 import bisect
 import collections
 
-from ops import FOREVER, Sweep, WITHOUT_EFFECT
+from ops import FOREVER, Sweep
 from registers import NONE, identity
 from verdict import Violation, seconds
 
@@ -239,7 +239,7 @@ class LogCheck:
                 elif len(places) > 1 and not op.may_repeat and value == self._metadata(op, key):
                     story, invariant = f"stands in the log {len(places)} times", "I1"
                 elif (
-                    (op.kind == "fail" or error in WITHOUT_EFFECT)
+                    op.is_refusal(error)
                     and places
                     and value == self._metadata(op, key)
                 ):

@@ -66,6 +66,13 @@ class Op:
         """A real client's library sends again what was not answered, and does not say so."""
         return self.node is None
 
+    def is_refusal(self, error):
+        """Whether [error], of a partition or of all, says that nothing was done. Of a request that
+        may have been sent several times only the last answer is known."""
+        if self.kind == "info" and self.may_repeat:
+            return False
+        return self.kind == "fail" or error in WITHOUT_EFFECT
+
     def complete(self, event):
         self.kind = event["type"]
         self.end_index = event["index"]

@@ -7,7 +7,6 @@ register is deleted, `is_ambiguous` is set and the search (search.py) judges ins
 
 import collections
 
-from ops import WITHOUT_EFFECT
 from verdict import Violation
 
 NONE = "none"  # the value of a register without an offset
@@ -96,7 +95,7 @@ class Registers:
             value = identity(offset, metadata)
             error = errors.get((topic, partition), 0 if op.kind == "ok" else op.error)
             self._contents[register.key, value] = (offset, _epoch(epoch))
-            if op.kind == "fail" or error in WITHOUT_EFFECT:
+            if op.is_refusal(error):
                 register.refused.setdefault(value, op)
                 continue
             is_sure = op.kind == "ok" and error == 0
@@ -114,7 +113,7 @@ class Registers:
         }
         for topic, partition in op.value["parts"]:
             error = errors.get((topic, partition), 0 if op.kind == "ok" else op.error)
-            if op.kind != "fail" and error not in WITHOUT_EFFECT:
+            if not op.is_refusal(error):
                 self._register((op.group, topic, partition)).deletes.append(
                     Access(op, NONE, True, op.kind == "ok" and error == 0)
                 )
