@@ -47,6 +47,9 @@ static bool is_truncated(struct guard *guard)
     if (guard->truncating == 0) {
         return true;
     }
+    if (guard->appends != 0) {
+        return false; /* they came before the truncation, and may not have reached any file yet */
+    }
     int seen = guard->events->truncated(guard->ctx, guard->truncating);
     if (seen < 0) {
         guard_stop(guard, "it cannot be seen whether the log was truncated");

@@ -75,7 +75,8 @@ static void on_leader(void *ctx, raft_id id)
 static int on_truncating(void *ctx, raft_index index)
 {
     struct raftlog *log = ctx;
-    return truncation_note(&log->truncation, index);
+    int rv = truncation_prepare(log->data.raft_dir);
+    return rv == 0 ? truncation_note(&log->truncation, index) : rv;
 }
 
 static int on_truncated(void *ctx, raft_index index)

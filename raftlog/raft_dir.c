@@ -224,10 +224,40 @@ static int by_counter(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+struct range {
+    unsigned long long first;
+    unsigned long long last;
+};
+
+struct ranges {
+    struct range *items;
+    size_t count;
+};
+
+/* Notes which entries a closed segment holds; whether another one holds one of them, too. */
+static bool overlaps(struct ranges *ranges, const char *name)
+{
+    struct range range;
+    char end;
+    if (sscanf(name, "%16llu-%16llu%c", &range.first, &range.last, &end) != 2) {
+        return false;
+    }
+    for (size_t i = 0; i < ranges->count; i++) {
+        if (range.first <= ranges->items[i].last && ranges->items[i].first <= range.last) {
+            return true;
+        }
+    }
+    ranges->items = realloc(ranges->items, (ranges->count + 1) * sizeof *ranges->items);
+    ensure(ranges->items != NULL);
+    ranges->items[ranges->count++] = range;
+    return false;
+}
+
 /* Collects the open segments and notes whether there is a log at all. */
 static int list(const char *path, struct names *open_segments, struct raft_dir *found)
 {
     static const char bootstrapped[] = "0000000000000001-0000000000000001";
+    struct ranges closed = {.items = NULL};
     DIR *dir = opendir(path);
     if (dir == NULL) {
         return -errno;
@@ -239,6 +269,10 @@ static int list(const char *path, struct names *open_segments, struct raft_dir *
             continue;
         }
         found->has_log = true;
+        if (overlaps(&closed, name)) {
+            found->health = RAFT_DIR_HOLED;
+            snprintf(found->file, sizeof found->file, "%s", name);
+        }
         if (strncmp(name, "open-", 5) == 0) {
             size_t size = (open_segments->count + 1) * NAME_LEN;
             open_segments->items = realloc(open_segments->items, size);
@@ -247,6 +281,7 @@ static int list(const char *path, struct names *open_segments, struct raft_dir *
         }
     }
     closedir(dir);
+    free(closed.items);
     if (open_segments->count > 0) {
         qsort(open_segments->items, open_segments->count, NAME_LEN, by_counter);
     }
@@ -300,7 +335,7 @@ int raft_dir_inspect(const char *path, struct raft_dir *found)
             rv = 0;
         }
     }
-    if (rv == 0) {
+    if (rv == 0 && found->health == RAFT_DIR_SOUND) {
         rv = inspect_segments(path, &names, &bytes, found);
     }
     buf_close(&bytes);

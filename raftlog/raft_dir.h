@@ -22,10 +22,11 @@ enum raft_dir_health {
     RAFT_DIR_SOUND,    /* or a torn tail, which nobody was told of */
     RAFT_DIR_LOST_END, /* damage in the last file: what is there from the bad batch on is dropped;
                         * start as a node that has lost entries */
-    RAFT_DIR_HOLED,    /* likewise, but further files follow: what would be loaded has a hole. Or a
-                        * batch that its file is too short for: nothing but damage does that, as
-                        * files have their full size before they are used; and the library, which
-                        * has loaded the batches before it, frees them twice */
+    RAFT_DIR_HOLED, /* likewise, but further files follow: what would be loaded has a hole. Or two
+                     * closed files hold the same entry: the library might load either. Or a
+                     * batch that its file is too short for: nothing but damage does that, as
+                     * files have their full size before they are used; and the library, which
+                     * has loaded the batches before it, frees them twice */
     RAFT_DIR_UNREADABLE
 };
 

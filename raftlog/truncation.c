@@ -14,8 +14,7 @@ int truncation_open(struct truncation *truncation, const char *dir)
 {
     *truncation =
         (struct truncation){.note = {.fd = -1, .magic = 0x524c4354 /* "RLCT" */, .count = 1}};
-    bool is_known; /* where not, it is new, or damaged: the library will see whether there is
-                      anything wrong */
+    bool is_known; /* where not, it is new, or damaged: raft_dir_inspect() sees what is wrong */
     return sector_open(&truncation->note, dir, "truncation", &truncation->index, &is_known);
 }
 
@@ -64,6 +63,11 @@ static int sync_directory(const char *path)
     int rv = fsync(dir) == 0 ? 0 : -errno;
     close(dir);
     return rv;
+}
+
+int truncation_prepare(const char *path)
+{
+    return sync_directory(path);
 }
 
 /* A closed segment is named after its first and its last entry. */
@@ -116,7 +120,8 @@ int truncation_is_done(const char *path, uint64_t index)
 struct finishing {
     uint64_t index;
     unsigned long long old_first; /* of the file that contains the index; 0: there is none */
-    unsigned long long new_first; /* of the one that ends before it */
+    unsigned long long new_first; /* of the one that ends before it; 0: there is none */
+    bool has_open;                /* one in use */
     int removed;
 };
 
@@ -126,7 +131,9 @@ static int look(void *ctx, int dir, const char *name)
     unsigned long long first;
     unsigned long long last;
     if (!is_closed_segment(name, &first, &last)) {
-        return is_open_segment_in_use(dir, name);
+        int in_use = is_open_segment_in_use(dir, name);
+        finishing->has_open = finishing->has_open || in_use > 0;
+        return in_use < 0 ? in_use : 0;
     }
     if (first < finishing->index && last >= finishing->index) {
         finishing->old_first = first;
@@ -136,27 +143,40 @@ static int look(void *ctx, int dir, const char *name)
     return 0;
 }
 
+/* An open file does not say which entries it holds: behind one that is gone, the library would take
+ * them for earlier ones. */
 static int remove_rest(void *ctx, int dir, const char *name)
 {
     struct finishing *finishing = ctx;
     unsigned long long first;
     unsigned long long last;
-    if (!is_closed_segment(name, &first, &last) || last < finishing->index) {
-        return 0;
+    int is_behind = is_closed_segment(name, &first, &last) ? last >= finishing->index
+                                                           : is_open_segment_in_use(dir, name);
+    if (is_behind <= 0) {
+        return is_behind;
     }
     finishing->removed++;
     return unlinkat(dir, name, 0) == 0 ? 0 : -errno;
 }
 
+/* Where it had not begun it may begin here, since what is there from the index on was never
+ * committed. But where the index lies within a file the library has to write that one anew; and
+ * where none ends before it, nobody knows where the open ones begin. */
+static bool may_go_on(const struct finishing *finishing)
+{
+    if (finishing->old_first != 0) {
+        return finishing->new_first == finishing->old_first;
+    }
+    return finishing->new_first != 0 || !finishing->has_open;
+}
+
 int truncation_finish(const char *path, uint64_t index)
 {
     struct finishing finishing = {.index = index};
-    int rv = visit_files(path, look, &finishing);
-    if (rv != 0) { /* 1: the library closes what is open before it begins */
-        return rv < 0 ? rv : 0;
-    }
-    if (finishing.old_first != 0 && finishing.new_first != finishing.old_first) {
-        return 0; /* the first step, the new file, was not taken */
+    int rv = sync_directory(path); /* or what is seen might be undone */
+    rv = rv == 0 ? visit_files(path, look, &finishing) : rv;
+    if (rv != 0 || !may_go_on(&finishing)) {
+        return rv;
     }
     rv = visit_files(path, remove_rest, &finishing);
     if (rv == 0 && finishing.removed > 0) {

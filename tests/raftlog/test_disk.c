@@ -287,3 +287,16 @@ Test(raft_dir, first_write_that_was_torn_is_removed)
     buf_close(&out);
     remove_all();
 }
+
+Test(raft_dir, two_files_with_the_same_entry_are_not_loaded)
+{
+    new_directory();
+    write_text(directory, "0000000000000010-0000000000000049", "", 0);
+    write_text(directory, "0000000000000050-0000000000000080", "", 0);
+    cr_assert_eq(inspect().health, RAFT_DIR_SOUND);
+    write_text(directory, "0000000000000080-0000000000000090", "", 0);
+    struct raft_dir found = inspect();
+    cr_assert_eq(found.health, RAFT_DIR_HOLED);
+    cr_assert_not_null(strchr(found.file, '-'));
+    remove_all();
+}

@@ -130,6 +130,25 @@ Test(order, nothing_is_written_while_the_log_is_truncated)
     let_it_through();
 }
 
+Test(order, what_was_begun_before_a_truncation_may_not_have_reached_a_file_yet)
+{
+    begin();
+    desk.is_truncated = true; /* as far as files tell */
+    write_one();
+    struct raft_io_append *first = desk.begun;
+    cr_assert_not_null(first);
+    cr_assert_eq(desk.io.truncate(&desk.io, 5), 0);
+    desk.begun = NULL;
+    write_one();
+    guard_turn(&desk.guard);
+    cr_assert_null(desk.begun);
+    first->cb(first, 0);
+    guard_turn(&desk.guard);
+    cr_assert_not_null(desk.begun);
+    desk.begun->cb(desk.begun, 0);
+    cr_assert_eq(desk.told, 2);
+}
+
 Test(order, what_a_follower_was_given_is_not_the_next_leaders_own)
 {
     begin();

@@ -91,13 +91,30 @@ Test(truncation, that_had_not_begun_is_left_to_the_library)
     assert_finished(7, 0, "5-8 9-9");
 }
 
-Test(truncation, that_had_not_begun_since_entries_lie_open)
+Test(truncation, that_had_not_begun_and_needs_no_new_file)
 {
     new_directory();
     write_closed(5, 6);
     write_closed(7, 8);
     write_file("open-8", "\1\0\0\0\0\0\0\0", 8); /* from entry 9 on */
-    assert_finished(7, 0, "5-6 7-8");
+    assert_finished(7, 2, "5-6");
+}
+
+Test(truncation, that_had_not_begun_within_the_open_entries)
+{
+    new_directory();
+    write_closed(5, 6);
+    write_file("open-8", "\1\0\0\0\0\0\0\0", 8); /* from entry 7 on */
+    assert_finished(9, 0, "5-6");
+}
+
+Test(truncation, that_had_removed_files_but_not_the_open_one)
+{
+    new_directory();
+    write_closed(5, 6);
+    write_closed(5, 8);
+    write_file("open-8", "\1\0\0\0\0\0\0\0", 8); /* from entry 9 on: its end could not be written */
+    assert_finished(7, 2, "5-6");
 }
 
 Test(truncation, that_had_written_the_new_file)
