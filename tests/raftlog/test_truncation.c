@@ -67,9 +67,10 @@ static const char *rest(void)
     }
     closedir(dir);
     qsort(names, count, sizeof names[0], by_text);
+    size_t len = 0;
     text[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        strcat(strcat(text, i == 0 ? "" : " "), names[i]);
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i == 0 ? "" : " ", names[i]);
     }
     return text;
 }
