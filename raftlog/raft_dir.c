@@ -271,7 +271,7 @@ static int list(const char *path, struct names *open_segments, struct raft_dir *
         found->has_log = true;
         if (overlaps(&closed, name)) {
             found->health = RAFT_DIR_HOLED;
-            snprintf(found->file, sizeof found->file, "%s", name);
+            snprintf(found->file, sizeof found->file, "%.*s", NAME_LEN - 1, name);
         }
         if (strncmp(name, "open-", 5) == 0) {
             size_t size = (open_segments->count + 1) * NAME_LEN;
