@@ -1,5 +1,5 @@
 /* The wall clock that a leader stamps batches with (R19): never far ahead of the median of a
- * majority's, and trusted for expiry only while a majority is known and agrees.
+ * majority's clocks, and trusted for expiry only while a majority is known and agrees.
  *
  * Pure: clocks come in. */
 #ifndef RAFTLOG_WALL_CLOCK_H
